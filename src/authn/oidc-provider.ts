@@ -1,6 +1,6 @@
 /**
- * The keys of an OpenID Connect provider, found by discovery and kept in memory, so that a token is verified without a
- * call. Keys are fetched at the start until that succeeds, every 15 minutes, and for a token with an unknown key, but
+ * The keys and endpoints of an OpenID Connect provider, found by discovery and kept in memory, so that a token is verified
+ * without a call. Keys are fetched at the start until that succeeds, every 15 minutes, and for a token with an unknown key, but
  * then at most every ten seconds. If a provider does not answer, its old keys stay. Source: OpenID Connect Discovery
  * 1.0, RFC 7517.
  */
@@ -18,6 +18,23 @@ interface ProviderOptions {
   readonly clock: Clock;
   /** Called when keys could not be fetched; it is tried again. */
   failed(error: unknown): void;
+}
+
+/** The authorization code flow, as the discovery document describes it. */
+interface CodeFlow {
+  /** An https URL to which browsers are sent. */
+  readonly authorizationEndpoint: string;
+  /** An https URL at which a code becomes a token. */
+  readonly tokenEndpoint: string;
+  /** The scopes that the provider names; `undefined` if it names none. */
+  readonly scopes: readonly string[] | undefined;
+  /** Whether the provider says with each code that it is its own (RFC 9207). */
+  readonly namesIssuer: boolean;
+}
+
+interface Discovered {
+  readonly keys: readonly ProviderKey[];
+  readonly codeFlow: CodeFlow | undefined;
 }
 
 interface ProviderKey {
@@ -40,6 +57,7 @@ export class OidcProvider {
   readonly #gone = new AbortController();
   readonly #first = Promise.withResolvers<void>();
   #keys: readonly ProviderKey[] | undefined;
+  #codeFlow: CodeFlow | undefined;
   #fetching: Promise<void> | undefined;
   #fetchedMs = Number.NEGATIVE_INFINITY;
   #waiting = 0;
@@ -57,6 +75,11 @@ export class OidcProvider {
   /** Resolves when there are keys; rejects when the provider is closed before. */
   get ready(): Promise<void> {
     return this.#first.promise;
+  }
+
+  /** The endpoints for people who sign in; `undefined` until discovery, and where the provider has none. */
+  get codeFlow(): CodeFlow | undefined {
+    return this.#codeFlow;
   }
 
   /**
@@ -97,7 +120,8 @@ export class OidcProvider {
     this.#cancel();
     this.#fetching = this.#load()
       .then(
-        (keys) => {
+        ({ keys, codeFlow }) => {
+          this.#codeFlow = codeFlow;
           this.#take(keys);
           return refreshMs;
         },
@@ -125,21 +149,20 @@ export class OidcProvider {
     this.#first.resolve();
   }
 
-  async #load(): Promise<readonly ProviderKey[]> {
+  async #load(): Promise<Discovered> {
     const { url, discoveryUrl } = this.#options;
     const at = discoveryUrl ?? `${url.replace(/\/$/, "")}/.well-known/openid-configuration`;
-    const { issuer, jwks_uri: keysUrl } = await this.#get(at);
+    const document = await this.#get(at);
+    const { issuer, jwks_uri: keysUrl } = document;
     if (issuer !== url) {
       throw new Error(`${at} is the document of the issuer ${JSON.stringify(issuer)}, not of ${JSON.stringify(url)}`);
     }
-    if (typeof keysUrl !== "string" || URL.parse(keysUrl)?.protocol !== "https:") {
-      throw new Error(`${at}: jwks_uri must be an https URL`);
-    }
+    if (!isHttps(keysUrl)) throw new Error(`${at}: jwks_uri must be an https URL`);
     const { keys } = await this.#get(keysUrl);
     if (!Array.isArray(keys)) throw new Error(`${keysUrl} holds no keys`);
     const usable = keys.slice(0, keysMax).flatMap(providerKey);
     if (usable.length === 0) throw new Error(`${keysUrl} holds no key that signs tokens`);
-    return usable;
+    return { keys: usable, codeFlow: codeFlowOf(document) };
   }
 
   async #get(url: string): Promise<Readonly<Record<string, unknown>>> {
@@ -163,6 +186,25 @@ export class OidcProvider {
 }
 
 const redirection = (code: number): string => (code >= 300 && code < 400 ? "; redirects are not followed" : "");
+
+/** Returns the endpoints; `undefined` if one is missing, or is no https URL. */
+function codeFlowOf(document: Readonly<Record<string, unknown>>): CodeFlow | undefined {
+  const {
+    authorization_endpoint: authorizationEndpoint,
+    token_endpoint: tokenEndpoint,
+    scopes_supported: scopes,
+    authorization_response_iss_parameter_supported: namesIssuer,
+  } = document;
+  if (!isHttps(authorizationEndpoint) || !isHttps(tokenEndpoint)) return undefined;
+  return {
+    authorizationEndpoint,
+    tokenEndpoint,
+    scopes: Array.isArray(scopes) ? scopes.filter((scope) => typeof scope === "string") : undefined,
+    namesIssuer: namesIssuer === true,
+  };
+}
+
+const isHttps = (url: unknown): url is string => typeof url === "string" && URL.parse(url)?.protocol === "https:";
 
 /** Returns the key; nothing for keys that sign no tokens here. */
 function providerKey(jwk: unknown): readonly ProviderKey[] {

@@ -379,3 +379,40 @@ test("an overlong or malformed token is refused", async () => {
   const deep = `${Buffer.from('{"alg":"RS256"}').toString("base64url")}.${Buffer.from("[".repeat(20_000)).toString("base64url")}.AA`;
   assert.equal(await outcome(tokens, deep), "none");
 });
+
+test("people sign in only where both endpoints are https", async () => {
+  const code = async (more: object) => {
+    const { provider, documents, clock } = openProvider();
+    documents.set(`${url}/.well-known/openid-configuration`, {
+      code: 200,
+      body: { issuer: url, jwks_uri: "https://idp.example/keys", ...more },
+    });
+    await provider.ready;
+    await turns();
+    clock.advance(15 * 60_000);
+    await turns();
+    return provider.codeFlow;
+  };
+  const [authorize, token] = ["https://idp.example/authorize", "https://tokens.example/"];
+  assert.deepEqual(
+    await code({ authorization_endpoint: authorize, token_endpoint: token, scopes_supported: ["a", 1] }),
+    {
+      authorizationEndpoint: authorize,
+      tokenEndpoint: token,
+      scopes: ["a"],
+      namesIssuer: false,
+    },
+  );
+  for (const wrong of [
+    undefined,
+    1,
+    "",
+    "http://idp.example/",
+    "javascript:alert(1)",
+    "//idp.example/",
+    "file:///etc",
+  ]) {
+    assert.equal(await code({ authorization_endpoint: wrong, token_endpoint: token }), undefined);
+    assert.equal(await code({ authorization_endpoint: authorize, token_endpoint: wrong }), undefined);
+  }
+});

@@ -103,7 +103,7 @@ export class OidcTokens implements TokenAuthenticator {
 }
 
 /** Returns the issuer of a token. Upstream: one provider leaves out the scheme in some of its tokens. */
-function issuerOf({ claims }: Jwt): string {
+export function issuerOf({ claims }: Jwt): string {
   const issuer = textClaim(claims, "iss") ?? "";
   return issuer === "accounts.google.com" ? `https://${issuer}` : issuer;
 }

@@ -5,6 +5,7 @@
 import { type Signal, signal } from "@preact/signals";
 import { parseExactJson } from "#client/parse-json.ts";
 import { isObject } from "#std/is-object.ts";
+import type { ProviderToken } from "./providers.ts";
 
 /** The way in which the page may ask: with a token, by the browser's certificate, or through `binnacle console`. */
 export interface SignedIn {
@@ -14,6 +15,8 @@ export interface SignedIn {
   /** The address of the cluster; that of the page, unless `binnacle console` stands between. */
   readonly cluster: string;
   readonly namespace: string;
+  /** The end and user of a token of an identity provider. */
+  readonly provided?: ProviderToken;
 }
 
 /** A user as whom the cluster is looked at. */
@@ -58,7 +61,7 @@ interface ApiCall {
 const jsonType = "application/json";
 
 export class Api {
-  readonly access: SignedIn;
+  #access: SignedIn;
   /** The user as whom requests are made; `undefined` for the one who signed in. */
   readonly seenAs: Signal<SeenAs | undefined> = signal(undefined);
   /** Whether the server has refused the token. */
@@ -67,7 +70,29 @@ export class Api {
   readonly warnings = signal<readonly string[]>([]);
 
   constructor(access: SignedIn) {
-    this.access = access;
+    this.#access = access;
+  }
+
+  get access(): SignedIn {
+    return this.#access;
+  }
+
+  /** Goes on with another token of the same user. */
+  renew(access: SignedIn): void {
+    this.#access = access;
+    this.isSignedOut.value = false;
+  }
+
+  /** Resolves when the user has signed in again, or has left. */
+  renewed(abort: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const stop = this.isSignedOut.subscribe((isOut) => {
+        if (isOut) return;
+        queueMicrotask(() => stop());
+        resolve();
+      });
+      abort.addEventListener("abort", () => (stop(), resolve()), { once: true });
+    });
   }
 
   /** Returns the value of an answer in JSON. Rejects with `ApiFailure`. */

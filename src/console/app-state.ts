@@ -14,12 +14,13 @@ export class App {
   /** The namespace that pages are about; empty for all. */
   readonly namespace: ReadonlySignal<string>;
   readonly #lastNamespace = signal("");
-  readonly #signOut: () => void;
+  readonly #enter: (access: SignedIn | undefined) => void;
   readonly #ended = new AbortController();
 
-  constructor(access: SignedIn, signOut: () => void) {
+  /** `enter` goes on with another access, or signs out without one. */
+  constructor(access: SignedIn, enter: (access: SignedIn | undefined) => void) {
     this.api = new Api(access);
-    this.#signOut = signOut;
+    this.#enter = enter;
     this.namespace = computed(() => this.route.value.query.get("ns") ?? this.#lastNamespace.value);
     const { signal: ended } = this.#ended;
     addEventListener("hashchange", () => (this.route.value = readRoute(location.hash)), { signal: ended });
@@ -64,11 +65,22 @@ export class App {
     if (this.route.value.query.has("ns") || namespace !== "") this.setQuery({ ns: namespace });
   }
 
+  /** Goes on with a new token: on the same page for the same user, from the start for another one. */
+  renew(access: SignedIn): void {
+    if (access.provided?.subject === this.api.access.provided?.subject) {
+      this.api.renew(access);
+      if (this.missing.value.length > 0) void this.readKinds();
+    } else {
+      this.#ended.abort();
+      this.#enter(access);
+    }
+  }
+
   /** Forgets the token, also where the server keeps it for this page only. */
   signOut(): void {
     this.#ended.abort();
     if (this.api.access.kind === "code")
       void this.api.fetch({ method: "DELETE", path: "session" }).catch(() => undefined);
-    this.#signOut();
+    this.#enter(undefined);
   }
 }

@@ -6,7 +6,9 @@ import { failureText } from "./api.ts";
 import type { App } from "./app-state.ts";
 import { type ServedKind, resourceName } from "./kinds.ts";
 import { KindPage } from "./kind-page.tsx";
+import { ProviderButton } from "./provider-button.tsx";
 import { asPart, hrefOf } from "./routes.ts";
+import { checked } from "./sign-in.tsx";
 import { plainText } from "./text.tsx";
 import { Warnings } from "./warnings.tsx";
 
@@ -73,18 +75,33 @@ export function Shell({ app }: PageProps) {
       </header>
       <Navigation app={app} />
       <main ref={main} tabIndex={-1} id="main">
-        {isSignedOut.value && (
-          <p role="alert" class="problem">
-            The server no longer takes this sign-in.{" "}
-            <button type="button" onClick={() => app.signOut()}>
-              Sign in again
-            </button>
-          </p>
-        )}
+        {isSignedOut.value && <SignedOut app={app} />}
         <Warnings app={app} />
         <CurrentPage key={`${location} ${seenAs.value?.user}`} app={app} />
       </main>
     </>
+  );
+}
+
+/** Says that the sign-in has ended. At an identity provider one signs in again beside the page, which stays. */
+function SignedOut({ app }: PageProps) {
+  const { provided } = app.api.access;
+  const hasExpired = provided !== undefined && provided.expiresMs <= Date.now();
+  return (
+    <div role="alert" class="notice">
+      {hasExpired ? "Your sign-in has expired." : "The server no longer takes this sign-in."}{" "}
+      {provided === undefined ? (
+        <button type="button" onClick={() => app.signOut()}>
+          Sign in again
+        </button>
+      ) : (
+        <ProviderButton
+          provider={provided.provider}
+          label="Sign in again"
+          onSignIn={async (access) => app.renew(await checked(access))}
+        />
+      )}
+    </div>
   );
 }
 

@@ -1,12 +1,20 @@
-/** Signing in: with a code of `binnacle console`, with a token, or with nothing where the browser shows a certificate. */
+/**
+ * Signing in: with a code of `binnacle console`, with a token, at an identity provider, or with nothing where the browser shows a
+ * certificate.
+ */
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { type SignedIn, Api, ApiFailure, failureText } from "./api.ts";
+import { ProviderButton } from "./provider-button.tsx";
+import type { Provider } from "./providers.ts";
+import { plainText } from "./text.tsx";
 
 export interface Session {
   readonly signIn: "token" | "code";
   readonly cluster: string;
   readonly namespace: string;
+  /** The identity providers of the server. */
+  readonly providers: readonly Provider[];
   /** Whether the page has tried what it had when it was opened. */
   readonly wasUsed: Signal<boolean>;
 }
@@ -15,7 +23,7 @@ const sessionPath = "session";
 
 /** Asks how one signs in here. */
 export async function readSession(): Promise<Omit<Session, "wasUsed">> {
-  const own = { signIn: "token", cluster: location.origin, namespace: "" } as const;
+  const own = { signIn: "token", cluster: location.origin, namespace: "", providers: [] } as const;
   try {
     const response = await fetch(sessionPath, { redirect: "error", credentials: "omit" });
     return { ...own, ...((await response.json()) as Partial<Session>) }; // it is our own server's
@@ -58,14 +66,19 @@ async function userName(api: Api): Promise<string> {
   return review.status?.userInfo?.username ?? "";
 }
 
+const withToken = (token: string): Promise<SignedIn> =>
+  checked({ kind: "token", token, cluster: location.origin, namespace: "" });
+
 /** Returns the access of a token, if the server takes it. */
-async function withToken(token: string): Promise<SignedIn> {
-  const access: SignedIn = { kind: "token", token, cluster: location.origin, namespace: "" };
+export async function checked(access: SignedIn): Promise<SignedIn> {
   try {
     await userName(new Api(access));
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;
-    if (error.code === 401) throw new Error("the server does not know this token");
+    if (error.code === 401) {
+      const isPasted = access.provided === undefined;
+      throw new Error(isPasted ? "the server does not know this token" : "the server does not take this sign-in");
+    }
     // It knows the user, who may not ask for more, or is too old for the question.
     if (error.code !== 403 && error.code !== 404) throw error;
   }
@@ -101,6 +114,14 @@ export function SignIn({ session, onSignIn }: SignInProps) {
     <main class="sign-in">
       <h1>Binnacle console</h1>
       <p class="dim">{session.cluster}</p>
+      {session.providers.map((provider) => (
+        <ProviderButton
+          key={provider.issuer}
+          provider={provider}
+          label={`Sign in at ${plainText(provider.issuer)}`}
+          onSignIn={async (access) => onSignIn(await checked(access))}
+        />
+      ))}
       <form onSubmit={(event) => void submit(event)}>
         <label for="secret">{isCode ? "Code or link" : "Token"}</label>
         <input id="secret" ref={field} type="password" autocomplete="off" spellcheck={false} required />

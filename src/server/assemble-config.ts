@@ -1,4 +1,5 @@
 /** Input and output of `assemble`. */
+import type { CodeIssuer } from "#authn/code-exchange.ts";
 import type { compileRule } from "#authz/rules.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { ServiceAddress } from "#egress/service-address.ts";
@@ -77,6 +78,8 @@ export interface Assembled {
   handle(request: ApiRequest): MaybePromise<Reply>;
   /** Whether the credentials of a request are those of a user. */
   knows(request: ApiRequest): MaybePromise<boolean>;
+  /** Returns the identity providers at which people may sign in. */
+  issuers(): readonly CodeIssuer[];
   /** Whether a resource or subresource exists. Bounds the label values of metrics. */
   serves(target: RequestTarget): boolean;
   hasKind(group: string, version: string, kind: string): boolean;

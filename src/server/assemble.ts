@@ -58,6 +58,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     client: clients.server,
     handle: pipeline.handle,
     knows: (request) => andThen(access.authenticator.authenticate(request), ({ outcome }) => outcome === "user"),
+    issuers: access.issuers,
     serves: (target) => isServed(pipeline.table(), target),
     hasKind: (group, version, kind) => pipeline.table().findKind(group, version, kind) !== undefined,
     isSynced: () => state.isSynced() && pipeline.isSynced(),

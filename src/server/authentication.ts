@@ -5,6 +5,7 @@
 import { type Authenticator, orAnonymous, union, withAuthenticatedGroup } from "#authn/authenticator.ts";
 import { bearerToken, forAudiences, type TokenAuthenticator, tokenUnion } from "#authn/bearer-token.ts";
 import { bootstrapTokens } from "#authn/bootstrap-token.ts";
+import type { CodeIssuer } from "#authn/code-exchange.ts";
 import { ServiceAccountTokens } from "#authn/service-account-token.ts";
 import { readTokenFile } from "#authn/token-file.ts";
 import { webSocketToken } from "#authn/websocket-token.ts";
@@ -18,6 +19,8 @@ export interface ServerAuthenticators {
   readonly authenticator: Authenticator;
   /** Authenticates every kind of bearer token, for token reviews. */
   readonly tokens: TokenAuthenticator;
+  /** Returns the identity providers at which people may sign in. */
+  issuers(): readonly CodeIssuer[];
   close(): void;
 }
 
@@ -51,6 +54,7 @@ export async function serverAuthenticators(parts: AuthenticationParts): Promise<
   return {
     authenticator: observeAuthenticator(enabled ? orAnonymous(authenticated, paths) : authenticated, metrics, clock),
     tokens: tokenUnion(tokens),
+    issuers: external.issuers,
     close: () => external.close(),
   };
 }

@@ -261,7 +261,8 @@ async function start(parts: Start): Promise<RunningServer> {
   const started = health.startupStep("start-server");
 
   const planes = await loadPlanes(options, parts.domain);
-  const handle = addConsole(parts, planes?.route(gate.handle) ?? gate.handle);
+  const issuers = () => gate.assembled?.issuers() ?? [];
+  const handle = addConsole(parts, planes?.route(gate.handle) ?? gate.handle, issuers);
   const listener = await openPort(parts, handle, metrics, requestMetrics);
   undo.push(() => listener.close());
   undo.push(() => gate.giveUp());
@@ -344,14 +345,21 @@ async function loadPlanes(options: ServerOptions, domain: ApiDomain): Promise<Pl
 }
 
 /** Lets the handler answer for the console where it is served. */
-function addConsole({ options, inputs: { current } }: Start, handle: StartupGate["handle"]): StartupGate["handle"] {
+function addConsole(
+  { options, clock, inputs: { current } }: Start,
+  handle: StartupGate["handle"],
+  issuers: Assembled["issuers"],
+): StartupGate["handle"] {
   if (!servesConsole(options)) return handle;
-  const { externalHostname, tlsSan, corsAllowedOrigins } = options;
+  const { externalHostname, tlsSan, corsAllowedOrigins, consoleOidcClientId: clientIds } = options;
   const names = [...tlsSan, ...(externalHostname === undefined ? [] : [externalHostname])];
   return withConsole(handle, {
     certificate: current.serving.certificate,
     names,
     allowsOrigins: corsAllowedOrigins.length > 0,
+    clock,
+    issuers,
+    clientIds,
   });
 }
 

@@ -34,6 +34,8 @@ export async function externalAuthenticators(parts: AuthenticationParts) {
     ],
     /** OpenID Connect, then the webhook. They come after the server's own tokens. */
     tokens: [providers?.tokens, webhook].filter((opened) => opened !== undefined),
+    /** Returns the identity providers at which people may sign in. */
+    issuers: providers?.issuers ?? (() => []),
     /** The setting for anonymous requests; with empty `paths` it holds for all paths. */
     anonymous: external?.anonymous ?? { enabled: mayBeAnonymous(parts), paths: [] },
     close(): void {

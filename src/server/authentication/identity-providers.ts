@@ -2,6 +2,7 @@
  * The identity providers of the current configuration, replaced together when `--authentication-config` changes.
  * Unchanged providers keep their keys.
  */
+import type { CodeIssuer } from "#authn/code-exchange.ts";
 import { OidcTokens, type TokenIssuer } from "#authn/oidc.ts";
 import { OidcProvider } from "#authn/oidc-provider.ts";
 import { openOutgoing } from "#egress/outgoing-https.ts";
@@ -15,10 +16,12 @@ import { watchFile } from "../watched-file.ts";
 
 export interface IdentityProviders {
   readonly tokens: OidcTokens;
+  /** Returns the present issuers, as those who sign people in. */
+  issuers(): readonly CodeIssuer[];
   close(): void;
 }
 
-interface OpenIssuer extends TokenIssuer {
+interface OpenIssuer extends TokenIssuer, CodeIssuer {
   readonly identity: string;
   close(): void;
 }
@@ -83,6 +86,7 @@ export function openIdentityProviders(
         });
   return {
     tokens,
+    issuers: () => current,
     close() {
       closed = true;
       stop?.();
@@ -93,7 +97,10 @@ export function openIdentityProviders(
 
 function openIssuer(issuer: JwtIssuer, algorithms: readonly string[], clock: Clock, log: Log): OpenIssuer {
   const { url, discoveryUrl, ca, audiences, rules, identity } = issuer;
-  const outgoing = openOutgoing({ clock, ...(ca === undefined ? {} : { ca }), connectionsMax: 2 });
+  const connect = () => openOutgoing({ clock, ...(ca === undefined ? {} : { ca }), connectionsMax: 2 });
+  const outgoing = connect();
+  // Strangers begin these calls, and must not hold up those for keys.
+  const exchanging = connect();
   const provider = new OidcProvider({
     url,
     ...(discoveryUrl === undefined ? {} : { discoveryUrl }),
@@ -107,10 +114,12 @@ function openIssuer(issuer: JwtIssuer, algorithms: readonly string[], clock: Clo
     algorithms,
     rules,
     provider,
+    exchanging,
     identity,
     close() {
       provider.close();
       outgoing.close();
+      exchanging.close();
     },
   };
 }
