@@ -1,5 +1,6 @@
 /** `binnacle blame`: an object with the manager of each field, who can also be changed. */
 import { encodeYaml } from "#codec/yaml.ts";
+import { ApiError } from "#client/api-error.ts";
 import { jsonBody } from "#client/rest-client.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { ageOf } from "#meta/human-duration.ts";
@@ -7,13 +8,16 @@ import type { ManagedFieldsEntry, Unstructured } from "#meta/object-meta.ts";
 import { systemClock } from "#std/clock.ts";
 import { binnacleFlag, boolean, optional, text, withShort } from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
+import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import { command, formFlag } from "./command.ts";
 import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
 import { isStructured, withoutManagedFields } from "./output.ts";
+import { hasNoHistory, pastPath, readPast } from "./past-events.ts";
 import { type Cell, isColoured, tableText, valueText } from "./print.ts";
 import { checkOneTarget, oneTarget } from "./explain/one-target.ts";
 import { fieldsAt, type KeyPath, FieldOwners, withFields, withoutFields } from "#meta/field-owners.ts";
+import { type Fight, fightsOf, memberPath } from "./explain/fights.ts";
 import { keyPathOf } from "./explain/field-path.ts";
 
 const flags = {
@@ -39,6 +43,7 @@ Usage: binnacle blame KIND NAME [flags]
 
 A field with two managers has the same value for both. Whoever applies another value to a field of somebody else gets a
 conflict: --take ends it for you, and --give-up for the others. Fields without a manager come from the server itself.
+Where the server keeps history, fields that managers take from each other again and again are named at the end.
 
 Examples:
   binnacle blame deploy web -n shop
@@ -68,9 +73,62 @@ export const blame = command(flags, help, async (settings, rest) => {
     }
     const whole = { apiVersion: apiVersionOf(address.resource), kind: address.resource.kind, ...object };
     const lines = linesOf(withoutManagedFields(whole), FieldOwners.of(entries));
-    process.stdout.write(isStructured(output) ? valueText(output, asData(lines)) : asText(lines));
+    const past = await readFights(cluster, address);
+    if (isStructured(output)) {
+      process.stdout.write(valueText(output, { ...asData(lines), ...past }));
+      return;
+    }
+    process.stdout.write(asText(lines) + fightsText(past.fights ?? [], address));
+    if (past.unknown !== undefined) process.stderr.write(`${printable(past.unknown)}\n`);
   });
 });
+
+interface FightsRead {
+  /** `undefined` where they cannot be known. */
+  readonly fights?: readonly Fight[];
+  /** A sentence about what cannot be known. */
+  readonly unknown?: string;
+}
+
+/** The number of versions in which fights are looked for. */
+const versionsMax = 50;
+
+/** Looks into the history for managers who take a field from each other. */
+async function readFights(cluster: OpenCluster, { resource, namespace, name }: ObjectAddress): Promise<FightsRead> {
+  try {
+    const { items } = await readPast(cluster, pastPath(resource, namespace, name), versionsMax);
+    return { fights: fightsOf(items) };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const reason = hasNoHistory(error) ? "this server keeps no history" : `the history cannot be read (${error.said})`;
+    return { unknown: `${reason}: who wrote these fields before their present managers cannot be known` };
+  }
+}
+
+/** Returns sentences about fields that managers take from each other, and what ends it. */
+function fightsText(fights: readonly Fight[], { resource, name, namespace }: ObjectAddress): string {
+  const now = systemClock.now();
+  const where = namespace === "" ? "" : ` -n ${namespace}`;
+  const lines = fights.flatMap(({ path, managers, changes, values, since }) => {
+    const span = since === undefined ? "" : ` in the last ${ageOf(since, now)}`;
+    const shown = values.map((value) => shortText(value)).join(", ");
+    const giveUp = `binnacle blame ${resource.resource} ${name}${where} --give-up='${path}' --manager=NAME`;
+    return [
+      "",
+      `FOUGHT OVER  ${path}: ${managers.join(" and ")} changed it in turn, ${changes} times${span} (values: ${shown}).`,
+      `  Only one of them should write it. Take it out of what the other applies, then: ${giveUp}`,
+    ];
+  });
+  return lines.map((line) => `${printable(line)}\n`).join("");
+}
+
+const valueLengthMax = 40;
+
+/** Returns a value as JSON, cut if it is long. */
+function shortText(value: unknown): string {
+  const text = value === undefined ? "none" : JSON.stringify(value);
+  return text.length > valueLengthMax ? `${text.slice(0, valueLengthMax)}…` : text;
+}
 
 /** A line of YAML, with the path of what stands in it. */
 interface Line {
@@ -94,7 +152,7 @@ function linesOf(value: unknown, part: FieldOwners, path = "", indent = ""): Lin
   }
   return Object.entries(value as object).flatMap(([name, one]) => {
     const inner = part.member(name);
-    const below = path === "" ? name : /^[\w-]+$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`;
+    const below = memberPath(path, name);
     if (!hasParts(one)) return scalarLines({ [name]: one }, inner, below, indent);
     const head = yaml({ [name]: null })[0]!.replace(/ null$/, "");
     const inList = Array.isArray(one) ? indent : `${indent}  `;

@@ -96,6 +96,14 @@ export const changes = command(flags, help, async (settings, rest) => {
       process.stdout.write(differenceText(states, wanted.showsSecrets, isInColour));
     }
     if (found.length === 0) process.stderr.write(`no changes since ${printable(since)}\n`);
+    const gone = found.find(({ item }) => item.event === "deleted");
+    if (gone !== undefined) {
+      const { resource, item } = gone;
+      const where = item.namespace === undefined ? "" : ` -n ${item.namespace}`;
+      process.stderr.write(
+        `what was deleted comes back with undelete, such as: ${printable(`binnacle undelete ${resource.resource} ${item.name ?? ""}${where}`)}\n`,
+      );
+    }
     if (found.length === limit) process.stderr.write("there may be older changes: see them with --limit\n");
   });
 });
@@ -126,7 +134,7 @@ async function readChanges(
   { since, limit, namespace }: Wanted,
 ): Promise<readonly Change[] | undefined> {
   let found: Change[] = [];
-  const refused: string[] = [];
+  const hidden = new HiddenKinds(resources.length);
   for (const resource of resources) {
     const path = withQuery(pastPath(resource, namespace), `previous=true&since=${encodeURIComponent(since)}`);
     try {
@@ -136,21 +144,42 @@ async function readChanges(
       if (hasNoHistory(error)) return undefined;
       if (!(error instanceof ApiError)) throw error;
       // Kinds that another server serves, or that are not stored, have no history here.
-      if (error.code === 403) refused.push(resource.resource);
-      else if (resources.length === 1 || ![404, 405].includes(error.code)) throw error;
+      if (resources.length === 1 || ![404, 405].includes(error.code)) hidden.add(resource, error);
     }
     // Revisions are those of the whole store.
     found.sort((one, other) => Number(other.item.resourceVersion) - Number(one.item.resourceVersion));
     found = found.slice(0, limit);
   }
-  printRefused(refused, resources.length);
+  hidden.print();
   return found;
 }
 
-function printRefused(refused: readonly string[], asked: number): void {
-  if (refused.length === 0) return;
-  if (refused.length === asked) throw new StartError(`you may not list ${refused.join(", ")}`);
-  process.stderr.write(`not shown, since you may not list them: ${refused.join(", ")}\n`);
+/** The kinds whose changes could not be read. */
+class HiddenKinds {
+  readonly #asked: number;
+  readonly #forbidden: string[] = [];
+  readonly #failed: string[] = [];
+
+  /** `asked` is the number of kinds that are read. */
+  constructor(asked: number) {
+    this.#asked = asked;
+  }
+
+  /** Remembers why a kind is not shown. Throws the error when it is the only kind. */
+  add({ resource, group }: DiscoveredResource, error: ApiError): void {
+    if (error.code === 403) this.#forbidden.push(resource);
+    else if (this.#asked === 1) throw error;
+    else this.#failed.push(`${resource}${group === "" ? "" : `.${group}`} (${error.said})`);
+  }
+
+  /** Names them. Throws `StartError` when the caller may list none of the kinds. */
+  print(): void {
+    if (this.#forbidden.length === this.#asked) throw new StartError(`you may not list ${this.#forbidden.join(", ")}`);
+    if (this.#forbidden.length > 0) {
+      process.stderr.write(`not shown, since you may not list them: ${this.#forbidden.join(", ")}\n`);
+    }
+    for (const text of this.#failed) process.stderr.write(`not shown, since they cannot be read: ${printable(text)}\n`);
+  }
 }
 
 /** A change that a present object tells of. */
@@ -176,7 +205,7 @@ async function printPresent(
 ): Promise<void> {
   const sinceMs = momentOf(since);
   let found: PresentChange[] = [];
-  const refused: string[] = [];
+  const hidden = new HiddenKinds(resources.length);
   for (const resource of resources) {
     const path = collectionPath(resource, namespace);
     const read = (token: string): Promise<PresentPage> => cluster.call({ method: "GET", path: pagePath(path, token) });
@@ -188,11 +217,10 @@ async function printPresent(
       }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (error.code === 403) refused.push(resource.resource);
-      else if (resources.length === 1) throw error;
+      hidden.add(resource, error);
     }
   }
-  printRefused(refused, resources.length);
+  hidden.print();
   process.stderr.write(
     "this server keeps no history: deletions, and values before a change, cannot be known here, nor all but the last change of each manager\n",
   );

@@ -14,8 +14,9 @@ const { namespace: _, ...connection } = clusterFlags;
 const flags = { ...connection, output: formFlag(["text", "json", "yaml"], "Findings in words, or the same as data.") };
 
 const help = `Looks for what is wrong in a cluster: namespaces and objects that stay after their deletion, webhooks that fail or are slow,
-certificates that expire, definitions and aggregated servers that do not work, quotas that are used up, claims without volumes,
-bindings to roles that do not exist, owners of kinds that are not served, workloads that nobody runs, the store and the clock.
+certificates that expire, definitions, conversions and aggregated servers that do not work, quotas that are used up, claims
+without volumes, rights that controllers lack, bindings to roles that do not exist, owners of kinds that are not served,
+workloads that nobody runs, the store and the clock.
 
 Usage: binnacle doctor [flags]
 

@@ -6,9 +6,10 @@ import { isObject } from "#std/is-object.ts";
 import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import { command, formFlag } from "./command.ts";
+import type { DiscoveredResource } from "./discovery.ts";
 import { clusterFlags, shownName, withCluster } from "./open-cluster.ts";
 import type { PastItem, PastPage } from "#meta/past-item.ts";
-import { differenceText, hasNoHistory, headlineOf, needsBinnacle, pastPath, readPast } from "./past-events.ts";
+import { differenceText, hasNoHistory, headlineOf, needsBinnacle, pastPath, readPast, whoOf } from "./past-events.ts";
 import { type Cell, type Colour, isColoured, tableText, valueText } from "./print.ts";
 import { checkOneTarget, oneTarget } from "./explain/one-target.ts";
 
@@ -67,7 +68,10 @@ export const history = command(historyFlags, historyHelp, async (settings, rest)
       else if (settings.diff === true) {
         const shown = shownName(resource, name);
         process.stdout.write(differences(read, shown, settings.showSecrets ?? false, isInColour));
-      } else process.stdout.write(historyText(read, output === "wide", systemClock.now(), isInColour));
+      } else {
+        process.stdout.write(historyText(read, output === "wide", systemClock.now(), isInColour));
+        process.stdout.write(deletionText(read, resource, name, cluster.namespace));
+      }
     } catch (error) {
       throw hasNoHistory(error) ? needsBinnacle("history") : error;
     }
@@ -114,6 +118,14 @@ function endText({ since, metadata }: PastPage): string {
   if (metadata.continue !== undefined) return "there are older versions: see them with --limit";
   if (since.resourceVersion === "0") return "no version has been dropped";
   return `the server keeps versions since ${since.time ?? `version ${since.resourceVersion}`}`;
+}
+
+/** Returns a sentence about the deletion that is the newest event, and how to undo it; empty without one. */
+function deletionText({ items }: PastPage, resource: DiscoveredResource, name: string, namespace: string): string {
+  const [newest] = items;
+  if (newest?.event !== "deleted") return "";
+  const where = resource.namespaced ? ` -n ${namespace}` : "";
+  return `${printable(`It was deleted ${whoOf(newest)}. Bring it back: binnacle undelete ${resource.resource} ${name}${where}`)}\n`;
 }
 
 const shownPathsMax = 3;

@@ -56,7 +56,7 @@ export function headlineOf(item: PastItem, name: string, nowMs: number, isColour
 }
 
 /** Returns who made an event, as far as it is known. */
-function whoOf({ event, user, manager, endedBy }: PastItem): string {
+export function whoOf({ event, user, manager, endedBy }: PastItem): string {
   const by = (one: { readonly user?: string; readonly manager?: string }): string =>
     [one.user, one.manager && `with ${one.manager}`].filter((text) => text !== undefined).join(" ");
   if (user !== undefined) return `by ${by({ user, ...(manager === undefined ? {} : { manager }) })}`;

@@ -3,13 +3,14 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import { ageOf } from "#meta/human-duration.ts";
 import type { ObjectMeta, OwnerReference, Unstructured } from "#meta/object-meta.ts";
 import { systemClock } from "#std/clock.ts";
+import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import { command, formFlag } from "./command.ts";
 import { clusterFlags, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
 import { isStructured } from "./output.ts";
 import { type Cell, isColoured, printWarnings, tableText, valueText } from "./print.ts";
 import { allMetadata, type FoundObject, type FoundObjects, unreadTexts } from "./explain/all-metadata.ts";
-import { deletionNotes } from "./explain/deletion.ts";
+import { deletionNotes, removalCommand, strangeFinalizers } from "./explain/deletion.ts";
 import { checkOneTarget, oneTarget } from "./explain/one-target.ts";
 
 const flags = {
@@ -67,12 +68,21 @@ export const tree = command(flags, help, async (settings, rest) => {
     const owners = await index.ownersOf(root, 0);
     const node = isNamespace ? index.namespaceNodeOf(root, conditionNotes(object)) : index.nodeOf(root, [], 0);
     if (isStructured(output)) {
-      const data = { ...nodeData(node), owners: owners.map(ownerData), unread: unreadTexts(found.unread) };
+      const data = {
+        ...nodeData(node),
+        owners: owners.map(ownerData),
+        next: adviceOf(node),
+        unread: unreadTexts(found.unread),
+      };
       process.stdout.write(valueText(output, data));
       return;
     }
     printWarnings(unreadTexts(found.unread));
     process.stdout.write(treeText(node, owners));
+    const advice = adviceOf(node);
+    if (advice.length === 0) return;
+    process.stdout.write(`\nIf whoever set a finalizer is gone for good, remove it by hand:\n`);
+    for (const line of advice) process.stdout.write(`  ${printable(line)}\n`);
   });
 });
 
@@ -152,6 +162,18 @@ class OwnerIndex {
 const byName = (one: FoundObject, other: FoundObject): number => (sortKey(one) < sortKey(other) ? -1 : 1);
 
 const sortKey = ({ resource, metadata }: FoundObject): string => `${resource.resource} ${metadata.name}`;
+
+/** The number of commands that are offered. */
+const adviceMax = 5;
+
+/** Returns the commands that end deletions which wait for finalizers that nobody may remove. */
+function adviceOf(node: TreeNode): readonly string[] {
+  const all = (one: TreeNode): readonly TreeNode[] => [one, ...one.owned.flatMap(all)];
+  return all(node)
+    .filter(({ metadata }) => strangeFinalizers(metadata).length > 0)
+    .slice(0, adviceMax)
+    .map(({ resource, metadata }) => removalCommand(resource, metadata));
+}
 
 /** Returns what the conditions of a namespace say about its deletion. */
 function conditionNotes({ metadata, status }: Unstructured): readonly string[] {

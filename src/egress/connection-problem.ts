@@ -27,6 +27,28 @@ const refusals: Readonly<Record<string, string>> = {
   ENETUNREACH: "network is unreachable",
 };
 
+/** The kinds of problems of a call, which metrics show. */
+export type CallProblem =
+  | "certificate_expired"
+  | "unknown_authority"
+  | "wrong_name"
+  | "refused"
+  | "no_such_host"
+  | "timeout"
+  | "answer"
+  | "other";
+
+/** Returns the kind of a failed connection. */
+export function problemOfConnection(error: unknown): CallProblem {
+  const { code = "" } = error instanceof Error ? (error as SystemError) : {};
+  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") return "certificate_expired";
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return "wrong_name";
+  if (unknownAuthorities.has(code)) return "unknown_authority";
+  if (refusals[code] !== undefined) return "refused";
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "no_such_host";
+  return code === "TIMEOUT" || code === "ETIMEDOUT" ? "timeout" : "other";
+}
+
 type SystemError = NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
 
 export function connectionProblem(error: unknown, { host, serverName }: Called): string {

@@ -2,6 +2,8 @@
  * A call to a webhook, and its failures. A file of its own, since the client is loaded only when there are webhooks.
  */
 
+import type { CallProblem } from "./connection-problem.ts";
+
 export interface WebhookCall {
   /** The body, which is JSON. */
   readonly body: Buffer;
@@ -10,16 +12,25 @@ export interface WebhookCall {
   readonly signal: AbortSignal | undefined;
 }
 
+interface WebhookCallErrorOptions extends ErrorOptions {
+  readonly isTimeout?: boolean;
+  readonly code?: number;
+  /** The kind of the problem; left out: an answer that cannot be used. */
+  readonly problem?: CallProblem;
+}
+
 /** The error of a call without a usable answer. */
 export class WebhookCallError extends Error {
   /** Whether no answer arrived in time. */
   readonly isTimeout: boolean;
   /** The code of the answer; 503 without an answer. */
   readonly code: number;
+  readonly problem: CallProblem;
 
-  constructor(message: string, options: ErrorOptions & { readonly isTimeout?: boolean; readonly code?: number } = {}) {
+  constructor(message: string, options: WebhookCallErrorOptions = {}) {
     super(message, options);
     this.name = "WebhookCallError";
+    this.problem = options.problem ?? "answer";
     this.isTimeout = options.isTimeout === true;
     this.code = options.code ?? 503;
   }

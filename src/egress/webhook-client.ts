@@ -10,7 +10,7 @@ import { goQuote } from "#meta/field-error.ts";
 import type { Clock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
 import { runCooperatively } from "#std/cooperative.ts";
-import { connectionProblem } from "./connection-problem.ts";
+import { connectionProblem, problemOfConnection } from "./connection-problem.ts";
 import {
   type OutgoingAnswer,
   OutgoingError,
@@ -77,6 +77,7 @@ export class WebhookClients {
       const isTimeout = error instanceof OutgoingError && error.code === "TIMEOUT";
       throw new WebhookCallError(`Post ${goQuote(shown)}: ${connectionProblem(error, target)}`, {
         isTimeout,
+        problem: problemOfConnection(error),
         cause: error,
       });
     }

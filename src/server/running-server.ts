@@ -13,11 +13,13 @@ import { CredentialsError } from "#client/credentials.ts";
 import { defaultSettings, KubeconfigError, loadKubeconfig, settingsOf } from "#client/kubeconfig.ts";
 import { checkedStatus, RestClient } from "#client/rest-client.ts";
 import type { ClientRequest, ClientResponse, Transport } from "#client/transport.ts";
+import { systemClock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
 import { systemRandom } from "#std/random.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { binnacleFlag, list, optional, type Settings, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
+import { expiredCredential } from "./expired-credential.ts";
 import { programVersion } from "./program-version.ts";
 
 /** Flags of commands that call a server. */
@@ -145,7 +147,7 @@ export async function withServer<T>(
   });
   const url = urlOf(settings);
   try {
-    return await work({ url, rest: new RestClient(commandTransport(connection, url, options)) });
+    return await work({ url, rest: new RestClient(commandTransport(connection, settings, options)) });
   } catch (error) {
     throw error instanceof ApiError ? new StartError(error.message, { cause: error }) : error;
   } finally {
@@ -154,8 +156,13 @@ export async function withServer<T>(
 }
 
 /** Returns the transport with the time limit and the errors of commands. */
-function commandTransport(connection: Transport, url: string, options: CallOptions): Transport {
+function commandTransport(connection: Transport, settings: ConnectionSettings, options: CallOptions): Transport {
   const { timeoutMs = defaultTimeoutMs, warned } = options;
+  const url = urlOf(settings);
+  const refused = async (request: ClientRequest, answer: ClientResponse): Promise<ApiError> => {
+    const credential = answer.code === 401 ? await settings.credentials.current(request.signal) : undefined;
+    return refusalOf(url, request, answer, credential && expiredCredential(credential, systemClock.now()));
+  };
   return {
     async request(request) {
       const timeout = new AbortController();
@@ -165,7 +172,7 @@ function commandTransport(connection: Transport, url: string, options: CallOptio
       const signals = request.signal === undefined ? [timeout.signal] : [timeout.signal, request.signal];
       try {
         const answer = await connection.request({ ...request, signal: AbortSignal.any(signals) });
-        if (answer.code >= 300) throw refusalOf(url, request, answer);
+        if (answer.code >= 300) throw await refused(request, answer);
         const isJson = request.accept === undefined || request.accept.includes("json");
         if (isJson && !/^\s*[{[]/.test(answer.body.toString("latin1", 0, beginningLength))) {
           throw new StartError(`${url} answered ${answer.code} with something that is not JSON: is it an API server?`);
@@ -181,7 +188,7 @@ function commandTransport(connection: Transport, url: string, options: CallOptio
     async stream(request, onEvent) {
       try {
         const answer = await connection.stream(request, onEvent);
-        if (answer.code >= 300) throw refusalOf(url, request, answer);
+        if (answer.code >= 300) throw await refused(request, answer);
         return answer;
       } catch (error) {
         throw asStartError(error);
@@ -193,7 +200,13 @@ function commandTransport(connection: Transport, url: string, options: CallOptio
 /** The length of the part of an answer that tells whether it may be JSON. */
 const beginningLength = 64;
 
-function refusalOf(url: string, request: ClientRequest, { code, body }: ClientResponse): ApiError {
+/** Returns the error for an answer. `reason` is what is known of it beside the answer. */
+function refusalOf(
+  url: string,
+  request: ClientRequest,
+  { code, body }: ClientResponse,
+  reason: string | undefined,
+): ApiError {
   let answer: unknown;
   try {
     answer = JSON.parse(body.toString());
@@ -206,7 +219,10 @@ function refusalOf(url: string, request: ClientRequest, { code, body }: ClientRe
         .trim(),
     };
   }
-  return refusal(url, request, code, answer);
+  const { message } = isObject(answer) ? (answer as { readonly message?: unknown }) : {};
+  const said =
+    reason === undefined ? answer : { message: `${typeof message === "string" ? message : "Unauthorized"}: ${reason}` };
+  return refusal(url, request, code, said);
 }
 
 /** Returns the error of a request that was answered with a code and with `answer`, which should be a `Status`. */

@@ -325,6 +325,11 @@ testWithHook("a webhook is believed only with a certificate of the given authori
   const { url } = await server.at("/strange");
   await hook("strange", {}, { clientConfig: { url, caBundle: other.caBundle } });
   (await create(api)).expectFailure(500, "InternalError", /x509: certificate signed by unknown authority$/);
+  const { text: metrics } = (await api.get("/metrics")).expect(200);
+  assert.match(
+    metrics,
+    /^binnacle_admission_webhook_failures_total\{name="[^"]+",problem="unknown_authority",type="validating"\} \d+$/m,
+  );
   await api.delete(`${configurations}/strange`);
   await hook("nonsense", {}, { clientConfig: { url, caBundle: Buffer.from("nonsense").toString("base64") } });
   (await create(api)).expectFailure(500, "InternalError", /unable to parse bytes as PEM block$/);

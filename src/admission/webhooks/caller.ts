@@ -3,6 +3,7 @@
  * request. Source: upstream's `admission/plugin/webhook`.
  */
 import type { WebhookClientConfig } from "#api/admissionregistration/v1.ts";
+import type { CallProblem } from "#egress/connection-problem.ts";
 import { type WebhookCall, WebhookCallError } from "#egress/webhook-call.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
@@ -43,6 +44,8 @@ export interface ObservedCall {
   readonly seconds: number;
   readonly outcome: "allowed" | "denied" | "ignored" | "failed" | "internal";
   readonly code: number;
+  /** The kind of the problem of a call that failed, also when that was ignored. */
+  readonly problem?: CallProblem;
 }
 
 interface ObservedConditions extends Pick<ObservedCall, "webhook" | "type" | "operation" | "seconds"> {
@@ -82,10 +85,12 @@ const answerBytesMax = 8 * 2 ** 20;
 class CallFailure extends Error {
   /** The code that metrics show. */
   readonly code: number;
+  readonly problem: CallProblem;
 
-  constructor(webhook: string, reason: string, code = 503) {
+  constructor(webhook: string, reason: string, code = 503, problem: CallProblem = "answer") {
     super(`failed calling webhook ${goQuote(webhook)}: ${reason}`);
     this.code = code;
+    this.problem = problem;
   }
 }
 
@@ -115,10 +120,18 @@ export class WebhookCaller {
       return undefined;
     }
     const startedMs = clock.monotonic();
-    const observe = (outcome: ObservedCall["outcome"], code: number): void => {
+    const observe = (outcome: ObservedCall["outcome"], code: number, problem?: CallProblem): void => {
       const ms = clock.monotonic() - startedMs;
       context.webhookTook?.(ms, this.#type === "admit");
-      observer.called({ webhook, type: this.#type, operation, seconds: ms / 1000, outcome, code });
+      observer.called({
+        webhook,
+        type: this.#type,
+        operation,
+        seconds: ms / 1000,
+        outcome,
+        code,
+        ...(problem === undefined ? {} : { problem }),
+      });
     };
     let answer: ReviewAnswer;
     try {
@@ -130,7 +143,7 @@ export class WebhookCaller {
         observe("internal", 0);
         throw error;
       }
-      observe(webhook.ignoresFailure ? "ignored" : "failed", error.code);
+      observe(webhook.ignoresFailure ? "ignored" : "failed", error.code, error.problem);
       if (!webhook.ignoresFailure) throw internalError(error.message);
       failedOpen(webhook.name, error);
       return undefined;
@@ -183,7 +196,7 @@ export class WebhookCaller {
         if (signal?.aborted !== true && !(error.isTimeout && timeoutMs < this.#patienceMs(webhook))) {
           outcome = error.isTimeout ? "timeout" : "answered";
         }
-        throw new CallFailure(name, `failed to call webhook: ${error.message}`, error.code);
+        throw new CallFailure(name, `failed to call webhook: ${error.message}`, error.code, error.problem);
       }
     } finally {
       attempt(outcome);
@@ -215,6 +228,8 @@ export class WebhookCaller {
       throw new CallFailure(
         name,
         `the webhooks of this write have used up their ${printGoDuration(admissionTimeoutMs)}`,
+        503,
+        "timeout",
       );
     }
     return Math.min(timeoutMs, ofRequestMs, leftMs);

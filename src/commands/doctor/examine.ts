@@ -8,8 +8,9 @@ import type { DoctorCheck, DoctorFinding, ExaminedCluster } from "./finding.ts";
 import { objectChecks } from "./object-checks.ts";
 import { Samples } from "./samples.ts";
 import { serverChecks } from "./server-checks.ts";
+import { webhookChecks } from "./webhook-checks.ts";
 
-const checks: readonly DoctorCheck[] = [...serverChecks, ...extensionChecks, ...objectChecks];
+const checks: readonly DoctorCheck[] = [...serverChecks, ...extensionChecks, ...webhookChecks, ...objectChecks];
 
 /** A finding, with the title of the check that found it. */
 interface Found extends DoctorFinding {
@@ -27,7 +28,6 @@ export interface Report {
 export async function examine(cluster: OpenCluster, nowMs: number): Promise<Report> {
   const unread: string[] = [];
   const found = await allMetadata(cluster, "");
-  unread.push(...unreadTexts(found.unread));
   const examined: ExaminedCluster = { cluster, found, metrics: await readMetrics(cluster, unread), nowMs };
   const findings: Found[] = [];
   for (const check of checks) {
@@ -40,6 +40,10 @@ export async function examine(cluster: OpenCluster, nowMs: number): Promise<Repo
   }
   const bySeverity = (one: DoctorFinding, other: DoctorFinding): number =>
     Number(one.severity === "warning") - Number(other.severity === "warning");
+  // A definition whose objects cannot be read is a finding.
+  const isFound = (kind: string): boolean =>
+    findings.some(({ about }) => about.startsWith(`customresourcedefinition/${kind} `));
+  unread.unshift(...unreadTexts(found.unread.filter(({ kind }) => !isFound(kind))));
   return { findings: findings.sort(bySeverity), checks: checks.map(({ name }) => name), unread };
 }
 

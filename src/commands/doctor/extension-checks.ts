@@ -1,21 +1,21 @@
-/** Checks of what extends the server: definitions, aggregated servers, webhooks and policies. */
-import { X509Certificate } from "node:crypto";
+/** Checks of what extends the server: definitions and their conversions, aggregated servers and policies. */
+import { ApiError } from "#client/api-error.ts";
+import { withQuery } from "#client/pages.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
+import { collectionPath } from "../discovery.ts";
 import type { DoctorCheck, DoctorFinding, ExaminedCluster } from "./finding.ts";
 import { conditionOf, listAll } from "./lists.ts";
-import { counted } from "./words.ts";
+import { type ClientConfig, configReasons, endingSoon, readServices } from "./webhook-checks.ts";
 
 export const extensionChecks: readonly DoctorCheck[] = [
   { name: "definitions", run: brokenDefinitions },
   { name: "aggregated servers", run: unavailableServices },
-  { name: "webhooks", run: webhookObjects },
-  { name: "calls of webhooks", run: failingCalls },
+  { name: "conversion of objects", run: brokenConversions },
   { name: "cost of policies", run: dearPolicies },
 ];
 
-async function brokenDefinitions({ cluster, nowMs }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
+async function brokenDefinitions({ cluster }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
   const definitions = await listAll(cluster, "apiextensions", "customresourcedefinitions");
-  const services = await serviceNames(cluster);
   return definitions.flatMap((definition): DoctorFinding[] => {
     const about = `customresourcedefinition/${definition.metadata.name ?? ""}`;
     const findings: DoctorFinding[] = [];
@@ -39,16 +39,86 @@ async function brokenDefinitions({ cluster, nowMs }: ExaminedCluster): Promise<r
         next: "Correct the schema: defaults, pruning and apply need it.",
       });
     }
-    const { conversion } = (definition["spec"] ?? {}) as {
-      readonly conversion?: { readonly webhook?: { readonly clientConfig?: ClientConfig } };
-    }; // of a definition
-    if (conversion?.webhook !== undefined) {
-      findings.push(
-        ...clientConfigFindings(`${about} (conversion)`, conversion.webhook.clientConfig, { services, nowMs }),
-      );
-    }
     return findings;
   });
+}
+
+interface DefinitionSpec {
+  readonly group?: string;
+  readonly names?: { readonly plural?: string };
+  readonly versions?: readonly { readonly name: string; readonly served: boolean; readonly storage: boolean }[];
+  readonly conversion?: { readonly webhook?: { readonly clientConfig?: ClientConfig } };
+}
+
+/** The number of versions in which an object is read to see whether it can be converted. */
+const readVersionsMax = 3;
+
+/** Looks for definitions whose objects cannot be converted. It reads one object in versions that are not stored. */
+async function brokenConversions(examined: ExaminedCluster): Promise<readonly DoctorFinding[]> {
+  const { cluster, nowMs } = examined;
+  const definitions = await listAll(cluster, "apiextensions", "customresourcedefinitions");
+  const services = await readServices(examined);
+  const findings: DoctorFinding[] = [];
+  for (const definition of definitions) {
+    const spec = (definition["spec"] ?? {}) as DefinitionSpec; // of a definition
+    const { webhook } = spec.conversion ?? {};
+    if (webhook === undefined) continue;
+    const { url, service } = webhook.clientConfig ?? {};
+    const about = `customresourcedefinition/${definition.metadata.name ?? ""} (conversion)`;
+    findings.push(...endingSoon(about, webhook.clientConfig, nowMs));
+    const reasons = configReasons(webhook.clientConfig, services);
+    const failure = await conversionFailure(examined, spec);
+    if (reasons.length === 0 && failure === undefined) continue;
+    const address = url ?? (service === undefined ? "none" : `service ${service.namespace}/${service.name}`);
+    const otherwise = `See that its conversion webhook runs and can be reached by the server (${address}).`;
+    findings.push({
+      severity: "problem",
+      about,
+      what: [...reasons.map(({ what }) => what), ...(failure === undefined ? [] : [failure])].join(" "),
+      next: reasons.length === 0 ? otherwise : reasons.map(({ next }) => next).join(" "),
+    });
+  }
+  return findings;
+}
+
+/** Returns the failure to read an object in another version than the stored one. */
+async function conversionFailure(
+  { cluster }: ExaminedCluster,
+  { group = "", names = {}, versions = [] }: DefinitionSpec,
+): Promise<string | undefined> {
+  const { resources } = await cluster.discovered();
+  const served = resources.filter((one) => one.group === group && one.resource === names.plural);
+  const stored = versions.find(({ storage }) => storage)?.name;
+  const inStored = served.find(({ version }) => version === stored);
+  if (inStored === undefined) return undefined;
+  try {
+    const path = withQuery(collectionPath(inStored, ""), "limit=1");
+    const { items } = await cluster.call<{ readonly items?: readonly Unstructured[] | null }>({ method: "GET", path });
+    const { name, namespace } = items?.[0]?.metadata ?? {};
+    if (name === undefined) return undefined;
+    for (const resource of served.filter((one) => one !== inStored).slice(0, readVersionsMax)) {
+      const failure = await readFailure(cluster, cluster.address(resource, name, namespace).path);
+      if (failure !== undefined) {
+        const where = namespace === undefined ? "" : ` in ${namespace}`;
+        const kept = `Its objects are stored as ${stored} and cannot be read as ${resource.version}, such as ${name}${where}`;
+        return `${kept}: ${failure}.`;
+      }
+    }
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return error.code === 403 ? undefined : `Its objects cannot be listed: ${error.said}.`;
+  }
+}
+
+async function readFailure(cluster: ExaminedCluster["cluster"], path: string): Promise<string | undefined> {
+  try {
+    await cluster.find(path);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return error.code === 403 ? undefined : error.said;
+  }
 }
 
 async function unavailableServices({ cluster }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
@@ -65,137 +135,6 @@ async function unavailableServices({ cluster }: ExaminedCluster): Promise<readon
       },
     ];
   });
-}
-
-/** The address of a webhook. */
-interface ClientConfig {
-  readonly url?: string;
-  readonly service?: { readonly namespace: string; readonly name: string };
-  readonly caBundle?: string;
-}
-
-interface Surroundings {
-  /** The services of the cluster as `namespace/name`. */
-  readonly services: ReadonlySet<string>;
-  readonly nowMs: number;
-}
-
-async function serviceNames(cluster: ExaminedCluster["cluster"]): Promise<ReadonlySet<string>> {
-  const services = await listAll(cluster, "", "services");
-  return new Set(services.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
-}
-
-async function webhookObjects({ cluster, nowMs }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
-  interface Webhook {
-    readonly name: string;
-    readonly clientConfig?: ClientConfig;
-  }
-  const kinds = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
-  const services = await serviceNames(cluster);
-  const objects = await Promise.all(kinds.map((plural) => listAll(cluster, "admissionregistration", plural)));
-  return objects.flat().flatMap((object) => {
-    const { webhooks } = object as Unstructured & { readonly webhooks?: readonly Webhook[] | null };
-    return (webhooks ?? []).flatMap(({ name, clientConfig }) =>
-      clientConfigFindings(`webhook ${name} of ${object.metadata.name ?? ""}`, clientConfig, { services, nowMs }),
-    );
-  });
-}
-
-const soonMs = 30 * 24 * 3_600_000;
-
-function clientConfigFindings(
-  about: string,
-  { service, caBundle }: ClientConfig = {},
-  { services, nowMs }: Surroundings,
-): readonly DoctorFinding[] {
-  const findings: DoctorFinding[] = [];
-  if (service !== undefined && !services.has(`${service.namespace}/${service.name}`)) {
-    findings.push({
-      severity: "problem",
-      about,
-      what: `It calls the service ${service.namespace}/${service.name}, which does not exist.`,
-      next: "Install what serves it, or delete its configuration: until then requests that it selects are refused, unless its failure policy is Ignore.",
-    });
-  }
-  if (caBundle !== undefined && caBundle !== "") {
-    const until = lastDay(caBundle);
-    const next = "Renew the certificates of the webhook and write the new caBundle.";
-    if (until === undefined)
-      findings.push({ severity: "problem", about, what: "Its caBundle has no certificate.", next });
-    else if (until - nowMs < soonMs)
-      findings.push(expiry(about, "The certificate in its caBundle", until, nowMs, next));
-  }
-  return findings;
-}
-
-/** Returns a finding about a certificate that expires soon or has expired. */
-export function expiry(about: string, which: string, untilMs: number, nowMs: number, next: string): DoctorFinding {
-  const day = new Date(untilMs).toISOString().slice(0, 16).replace("T", " ");
-  return untilMs < nowMs
-    ? { severity: "problem", about, what: `${which} expired at ${day} UTC.`, next }
-    : { severity: "warning", about, what: `${which} expires at ${day} UTC.`, next };
-}
-
-/** Returns the latest end of the certificates in a bundle; `undefined` where there is none. */
-function lastDay(caBundle: string): number | undefined {
-  const text = Buffer.from(caBundle, "base64").toString("latin1");
-  const ends = [...text.matchAll(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)].flatMap(([pem]) => {
-    try {
-      return [new X509Certificate(pem).validToDate.getTime()];
-    } catch {
-      return [];
-    }
-  });
-  return ends.length === 0 ? undefined : Math.max(...ends);
-}
-
-/** The mean time from which a webhook is slow, in seconds. */
-const slowSeconds = 1;
-
-function failingCalls({ metrics }: ExaminedCluster): readonly DoctorFinding[] {
-  const findings: DoctorFinding[] = [];
-  const failed = metrics.sumBy(
-    "apiserver_admission_webhook_rejection_count",
-    "name",
-    ({ labels }) => labels["error_type"] === "calling_webhook_error",
-  );
-  for (const [name, count] of failed) {
-    if (count === 0) continue;
-    findings.push({
-      severity: "problem",
-      about: `webhook ${name}`,
-      what: `${counted(count, "request")} ${count === 1 ? "was" : "were"} refused because it could not be called.`,
-      next: "See that it runs, that its service has endpoints, and that its caBundle is that of its certificate.",
-    });
-  }
-  for (const [name, count] of metrics.sumBy("apiserver_admission_webhook_fail_open_count", "name")) {
-    if (count === 0) continue;
-    const what = `${counted(count, "request")} went on without it, since it could not be called and its failure policy is Ignore.`;
-    findings.push({ severity: "warning", about: `webhook ${name}`, what, next: "See that it runs." });
-  }
-  for (const { labels, value } of metrics.of("binnacle_admission_webhook_circuit_open")) {
-    if (value === 0) continue;
-    findings.push({
-      severity: "problem",
-      about: `webhook ${labels["name"] ?? ""}`,
-      what: "Its circuit breaker is open: it failed so often that the server does not call it for some seconds at a time.",
-      next: "See that it runs; the server tries it again by itself.",
-    });
-  }
-  const seconds = metrics.sumBy("apiserver_admission_webhook_admission_duration_seconds_sum", "name");
-  const calls = metrics.sumBy("apiserver_admission_webhook_admission_duration_seconds_count", "name");
-  for (const [name, sum] of seconds) {
-    const mean = sum / Math.max(1, calls.get(name) ?? 0);
-    if (mean < slowSeconds) continue;
-    const what = `A call takes ${mean.toFixed(1)} s on average, and the requests that it selects take so much longer.`;
-    findings.push({
-      severity: "warning",
-      about: `webhook ${name}`,
-      what,
-      next: "Make it faster, or narrow its rules and selectors.",
-    });
-  }
-  return findings;
 }
 
 /** The mean time of a check from which a policy is told, in seconds. */

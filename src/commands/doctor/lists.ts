@@ -6,11 +6,18 @@ import { collectionPath } from "../discovery.ts";
 import type { OpenCluster } from "../open-cluster.ts";
 
 /** Reads all objects of a built-in kind; none where the server lacks it or the caller may not list it. */
-export async function listAll(
+export const listAll = async (
   cluster: OpenCluster,
   beginning: string,
   plural: string,
-): Promise<readonly Unstructured[]> {
+): Promise<readonly Unstructured[]> => (await listIfAllowed(cluster, beginning, plural)) ?? [];
+
+/** Reads all objects of a built-in kind; `undefined` where the caller cannot list them. */
+export async function listIfAllowed(
+  cluster: OpenCluster,
+  beginning: string,
+  plural: string,
+): Promise<readonly Unstructured[] | undefined> {
   const { resources } = await cluster.discovered();
   const resource = resources.find(
     ({ group, resource: name }) => name === plural && (group === beginning || group.startsWith(`${beginning}.`)),
@@ -23,7 +30,7 @@ export async function listAll(
     return items ?? [];
   } catch (error) {
     // The kinds that were not read are named elsewhere.
-    if (error instanceof ApiError) return [];
+    if (error instanceof ApiError) return undefined;
     throw error;
   }
 }

@@ -4,7 +4,7 @@ import { humanDuration } from "#meta/human-duration.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { compareQuantities, parseQuantity, type Quantity } from "#meta/quantity.ts";
 import { shownName } from "../open-cluster.ts";
-import { deletionNotes } from "../explain/deletion.ts";
+import { deletionNotes, removalCommand, strangeFinalizers } from "../explain/deletion.ts";
 import { bindingText, roleText } from "#authz/grants.ts";
 import { readGrants } from "../explain/grants.ts";
 import type { DoctorCheck, DoctorFinding, ExaminedCluster } from "./finding.ts";
@@ -63,7 +63,10 @@ function stuckDeletions({ found, nowMs }: ExaminedCluster): readonly DoctorFindi
         severity: "problem",
         about: `${shownName(resource, name)}${namespace === undefined ? "" : ` in ${namespace}`}`,
         what: `It ${since}: it ${notes.join(", and it ")}.`,
-        next: `See what it owns: binnacle tree ${resource.resource} ${name}${where}. If whoever sets the finalizer is gone for good, remove it from metadata.finalizers.`,
+        next:
+          strangeFinalizers(metadata).length === 0
+            ? `See what it owns: binnacle tree ${resource.resource} ${name}${where}`
+            : `If whoever set the finalizer is gone for good, remove it: ${removalCommand(resource, metadata)}`,
       },
     ];
   });
@@ -136,31 +139,32 @@ async function fullQuotas({ cluster }: ExaminedCluster): Promise<readonly Doctor
 }
 
 async function waitingClaims({ cluster, nowMs }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
-  const claims = (await listAll(cluster, "", "persistentvolumeclaims")).filter(
-    (claim) => phaseOf(claim) === "Pending" && ageMs(claim, nowMs) >= stuckMs,
-  );
+  const claims = (await listAll(cluster, "", "persistentvolumeclaims")).filter((claim) => phaseOf(claim) === "Pending");
   if (claims.length === 0) return [];
   const classes = await listAll(cluster, "storage", "storageclasses");
   const names = new Set(classes.map(({ metadata }) => metadata.name));
-  return claims.map((claim): DoctorFinding => {
+  return claims.flatMap((claim): DoctorFinding[] => {
     const { storageClassName } = (claim["spec"] ?? {}) as { readonly storageClassName?: string }; // of a claim
     const about = `persistentvolumeclaim/${placeOf(claim)}`;
     if (storageClassName === undefined) {
-      const what = "It names no storage class, and there was no default one when it was made.";
-      return { severity: "problem", about, what, next: "Set spec.storageClassName, or mark a class as the default." };
+      const what = "It names no storage class, and there was no default one when it was made, so it gets no volume.";
+      return [{ severity: "problem", about, what, next: classAdvice([...names].map(String)) }];
     }
     if (storageClassName !== "" && !names.has(storageClassName)) {
       const what = `It waits for the storage class ${JSON.stringify(storageClassName)}, which does not exist.`;
-      return {
-        severity: "problem",
-        about,
-        what,
-        next: `Create the class, or use one of: ${someOf([...names].map(String))}.`,
-      };
+      const others = names.size === 0 ? "" : `, or use one of: ${someOf([...names].map(String))}`;
+      return [{ severity: "problem", about, what, next: `Create the class${others}.` }];
     }
+    if (ageMs(claim, nowMs) < stuckMs) return [];
     const what = "It waits for a volume: no volume fits, or what provides volumes of its class does not run.";
-    return { severity: "warning", about, what, next: "See its events: kubectl describe pvc." };
+    return [{ severity: "warning", about, what, next: "See its events: kubectl describe pvc." }];
   });
+}
+
+/** Returns what can be done for a claim without a class. */
+function classAdvice(names: readonly string[]): string {
+  if (names.length === 0) return "The cluster has no storage class: create one, and name it in spec.storageClassName.";
+  return `Set spec.storageClassName to one of: ${someOf(names)}; or mark one as the default: annotation storageclass.kubernetes.io/is-default-class: "true".`;
 }
 
 /** Finds workloads whose controller does nothing: on a server without kube-controller-manager this is the first question of newcomers. */

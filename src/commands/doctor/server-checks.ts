@@ -2,9 +2,10 @@
 import { isIP } from "node:net";
 import { connect, type PeerCertificate } from "node:tls";
 import { ApiError } from "#client/api-error.ts";
-import { expiry } from "./extension-checks.ts";
+import { StartError } from "#std/start-error.ts";
 import type { DoctorCheck, DoctorFinding, ExaminedCluster } from "./finding.ts";
 import { conditionOf, listAll } from "./lists.ts";
+import { expiry, someOf } from "./words.ts";
 
 export const serverChecks: readonly DoctorCheck[] = [
   { name: "health", run: health },
@@ -48,7 +49,8 @@ async function certificateAndClock({ cluster, nowMs }: ExaminedCluster): Promise
   const until = Date.parse(seen.certificate.valid_to);
   if (until - nowMs < soonMs) {
     const next = "Renew it, or let the server make a new one: binnacle renews its own at a start.";
-    findings.push(expiry("server", "Its certificate", until, nowMs, next));
+    const severity = until < nowMs ? "problem" : "warning";
+    findings.push({ severity, about: "server", what: expiry("Its certificate", until, nowMs), next });
   }
   const skew = Date.parse(seen.date ?? "") - nowMs;
   if (Math.abs(skew) > skewMs) {
@@ -144,25 +146,56 @@ function store({ metrics }: ExaminedCluster): readonly DoctorFinding[] {
   return findings;
 }
 
-/** The number of refusals of one action from which it is told: a controller that lacks a right asks again and again. */
-const refusalsMin = 10;
+/**
+ * The number of refusals of a user from which they are told: a program that lacks a right asks again and again. People
+ * are refused now and then.
+ */
+const refusalsMin = { program: 3, person: 10 };
 
 function refusedRequests({ metrics }: ExaminedCluster): readonly DoctorFinding[] {
-  const counts = new Map<string, number>();
-  for (const { labels, value } of metrics.of("apiserver_request_total")) {
-    const { code, verb = "", resource = "", group = "", subresource = "" } = labels;
-    if (code !== "403" || resource === "") continue;
-    const kind = `${resource}${group === "" ? "" : `.${group}`}${subresource === "" ? "" : `/${subresource}`}`;
-    const action = `${verb.toLowerCase()} ${kind}`;
-    counts.set(action, (counts.get(action) ?? 0) + value);
+  if (!metrics.isKnown) return [];
+  if (metrics.of("binnacle_storage_keys").length === 0) {
+    throw new StartError(
+      "this server does not count them; where the log of a controller says what was forbidden, ask: binnacle why VERB KIND --as=USER",
+    );
   }
-  return [...counts]
-    .filter(([, count]) => count >= refusalsMin)
-    .sort(([, one], [, other]) => other - one)
-    .map(([action, count]) => ({
-      severity: "warning",
-      about: action,
-      what: `It was refused with 403 ${count} times since the server started: somebody, such as a controller, lacks the right.`,
-      next: `The audit log and the log of the controller name the user; then: binnacle why ${action} --as=USER`,
-    }));
+  const refused = metrics.of("binnacle_authorization_refused_total").filter(({ labels }) => labels["user"] !== "other");
+  return [...Map.groupBy(refused, ({ labels }) => labels["user"] ?? "")].flatMap(([user, samples]): DoctorFinding[] => {
+    const actions = samples
+      .filter(({ value }) => value >= (user === "" ? refusalsMin.person : refusalsMin.program))
+      .sort((one, other) => other.value - one.value);
+    if (actions.length === 0) return [];
+    const times = someOf(actions.map(({ labels, value }) => `${actionText(labels)} (${value} times)`));
+    const who = user === "" ? "USER" : user;
+    return [
+      {
+        severity: "warning",
+        about: user === "" ? "refused requests" : accountText(user),
+        what: `${user === "" ? "Somebody" : "It"} lacks a right, and was refused since the server started: ${times}.`,
+        next: `See what would allow it: binnacle why ${questionText(actions[0]!.labels)} --as=${who}${user === "" ? " (the audit log names the user)" : ""}`,
+      },
+    ];
+  });
+}
+
+type ActionLabels = Readonly<Record<string, string>>;
+
+const kindOf = ({ resource = "", group = "" }: ActionLabels): string => `${resource}${group === "" ? "" : `.${group}`}`;
+
+function actionText(labels: ActionLabels): string {
+  const { verb = "", subresource = "", namespace = "" } = labels;
+  const where = namespace === "" ? "" : ` in namespace ${namespace}`;
+  return `${verb} ${kindOf(labels)}${subresource === "" ? "" : `/${subresource}`}${where}`;
+}
+
+function questionText(labels: ActionLabels): string {
+  const { verb = "", subresource = "", namespace = "" } = labels;
+  const part = subresource === "" ? "" : ` --subresource=${subresource}`;
+  return `${verb} ${kindOf(labels)}${part}${namespace === "" ? "" : ` -n ${namespace}`}`;
+}
+
+/** Returns a user as the name of its service account, if it is one. */
+function accountText(user: string): string {
+  const [, namespace, name] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(user) ?? [];
+  return name === undefined ? user : `serviceaccount/${name} in ${namespace}`;
 }

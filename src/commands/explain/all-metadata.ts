@@ -88,7 +88,8 @@ async function* metadataOf(
   for await (const page of pagesOf(read)) {
     for (const { metadata } of itemsOf(page as { items: readonly Unstructured[] | null })) {
       const { managedFields: _, ...shown } = metadata;
-      yield shown;
+      // The managers of what is being deleted say who set its finalizers.
+      yield metadata.deletionTimestamp === undefined ? shown : metadata;
     }
   }
 }

@@ -1,6 +1,8 @@
 /** The reasons for which an object that is being deleted is still there, in words. */
+import { FieldOwners } from "#meta/field-owners.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
+import type { DiscoveredResource } from "../discovery.ts";
 
 /** Explanations of finalizers that servers and controllers of Kubernetes set, by the end of their names. */
 const known: Readonly<Record<string, string>> = {
@@ -21,7 +23,13 @@ export function deletionNotes(metadata: ObjectMeta, blocking: readonly string[],
   if (deletionTimestamp === undefined) return [];
   const sinceMs = nowMs - (Date.parse(deletionTimestamp) - Number(deletionGracePeriodSeconds) * 1000);
   const notes = [`is being deleted for ${humanDuration(sinceMs)}`];
-  for (const finalizer of finalizers) notes.push(finalizerNote(finalizer, blocking));
+  const set = FieldOwners.of(metadata.managedFields ?? [])
+    .member("metadata")
+    .member("finalizers");
+  for (const [at, finalizer] of finalizers.entries()) {
+    const by = [...new Set(set.item(finalizer, at).managers.map(({ manager = "unknown" }) => manager))];
+    notes.push(finalizerNote(finalizer, by, blocking));
+  }
   if (finalizers.length === 0 && Number(deletionGracePeriodSeconds) > 0) {
     const leftMs = Date.parse(deletionTimestamp) - nowMs;
     notes.push(
@@ -33,15 +41,33 @@ export function deletionNotes(metadata: ObjectMeta, blocking: readonly string[],
   return notes;
 }
 
-function finalizerNote(finalizer: string, blocking: readonly string[]): string {
+/** Returns the finalizers that nobody is known to remove by itself. */
+export const strangeFinalizers = ({ deletionTimestamp, finalizers = [] }: ObjectMeta): readonly string[] =>
+  deletionTimestamp === undefined
+    ? []
+    : finalizers.filter((one) => one !== "foregroundDeletion" && meaningOf(one) === undefined);
+
+/** Returns the command that removes the finalizers of an object by hand. */
+export function removalCommand({ resource, group }: DiscoveredResource, { name = "", namespace }: ObjectMeta): string {
+  const kind = `${resource}${group === "" ? "" : `.${group}`}`;
+  const where = namespace === undefined ? "" : ` -n ${namespace}`;
+  return `kubectl patch ${kind} ${name}${where} --type=merge -p '{"metadata":{"finalizers":null}}'`;
+}
+
+/** Returns what a finalizer of Kubernetes waits for; `undefined` for one of somebody else. */
+function meaningOf(finalizer: string): string | undefined {
+  const name = finalizer.slice(finalizer.lastIndexOf("/") + 1);
+  return Object.entries(known).find(([end]) => name === end || name.startsWith(`${end}.`))?.[1];
+}
+
+function finalizerNote(finalizer: string, setBy: readonly string[], blocking: readonly string[]): string {
   if (finalizer === "foregroundDeletion") {
     if (blocking.length === 0)
       return "waits until what it owns is gone (foregroundDeletion), and nothing is seen that blocks it";
     return `waits until what it owns is gone (foregroundDeletion): ${blocking.join(", ")}`;
   }
-  const name = finalizer.slice(finalizer.lastIndexOf("/") + 1);
-  const text = Object.entries(known).find(([end]) => name === end || name.startsWith(`${end}.`))?.[1];
+  const text = meaningOf(finalizer);
   return text === undefined
-    ? `waits for whoever removes the finalizer ${finalizer}`
+    ? `waits for whoever removes the finalizer ${finalizer}${setBy.length === 0 ? "" : ` (set by ${setBy.join(", ")})`}`
     : `${text} (finalizer ${finalizer})`;
 }

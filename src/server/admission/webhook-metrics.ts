@@ -5,16 +5,20 @@ import type { Metrics } from "#std/metrics.ts";
 const buckets = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 25];
 
 export function webhookMetrics(metrics: Metrics, lists: WebhookLists): WebhookObserver {
-  const { durations, requests, rejections, failedOpen, skipped, ...conditions } = webhookFamilies(metrics, lists);
+  const { durations, requests, rejections, failedOpen, failures, skipped, ...conditions } = webhookFamilies(
+    metrics,
+    lists,
+  );
   const { conditionErrors, exclusions, conditionTimes } = conditions;
   observeSilent(metrics, lists);
   return {
     called(call) {
-      const { webhook, type, operation, seconds, outcome } = call;
+      const { webhook, type, operation, seconds, outcome, problem } = call;
       const code = String(Math.min(call.code, 600));
       const rejected = String(outcome !== "allowed" && outcome !== "ignored");
       durations.with(webhook.name, operation, rejected, type).observe(seconds);
       requests.with(code, webhook.name, operation, rejected, type).add();
+      if (problem !== undefined) failures.with(webhook.name, problem, type).add();
       if (outcome === "ignored") failedOpen.with(webhook.name, type).add();
       if (rejected === "true") rejections.with(errorTypes[outcome], webhook.name, operation, code, type).add();
     },
@@ -69,6 +73,12 @@ function webhookFamilies(metrics: Metrics, lists: WebhookLists) {
     labels: ["name", "type"],
     ...forWebhookLabel(0),
   });
+  return { durations, requests, rejections, failedOpen, skipped, ...problemFamilies(metrics, forWebhookLabel) };
+}
+
+type ForWebhookLabel = (labelIndex: number) => { isThere(values: readonly string[]): boolean };
+
+function problemFamilies(metrics: Metrics, forWebhookLabel: ForWebhookLabel) {
   const conditionErrors = metrics.counter({
     name: "apiserver_admission_match_condition_evaluation_errors_total",
     help: "Errors of the match conditions of a webhook.",
@@ -88,7 +98,13 @@ function webhookFamilies(metrics: Metrics, lists: WebhookLists) {
     ...forWebhookLabel(1),
     buckets: [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25],
   });
-  return { durations, requests, rejections, failedOpen, skipped, conditionErrors, exclusions, conditionTimes };
+  const failures = metrics.counter({
+    name: "binnacle_admission_webhook_failures_total",
+    help: "Calls of a webhook that failed, by the kind of the problem.",
+    labels: ["name", "problem", "type"],
+    ...forWebhookLabel(0),
+  });
+  return { conditionErrors, exclusions, conditionTimes, failures };
 }
 
 const errorTypes: Readonly<Record<ObservedCall["outcome"], string>> = {
