@@ -16,6 +16,8 @@ import { planeDefinition, planeGroup, planeVersion } from "./planes/definition.t
 import { reconcile } from "./reconcile.ts";
 import { retryUntilDone } from "./repeat.ts";
 
+export { planeGroup, planeVersion } from "./planes/definition.ts";
+
 /** The work of the controller outside of the API. */
 export interface PlaneAccess {
   /** Opens a plane, and makes what it lacks. Rejects with an error whose message people may read. */
@@ -27,9 +29,11 @@ export interface PlaneAccess {
   remove(name: string, uid: string | undefined): Promise<void>;
 }
 
-interface AskedPlane {
+export interface AskedPlane {
   readonly name: string;
   readonly uid: string;
+  /** Whether the plane was ready before, so that its credentials are in use. */
+  readonly isMade: boolean;
   /** The bytes that all objects of the plane may have; `undefined` when they are not bounded. */
   readonly quotaBytes: number | undefined;
 }
@@ -53,7 +57,7 @@ interface Condition {
 }
 
 /** An object that asks for a plane. */
-interface PlaneObject extends ApiObject {
+export interface PlaneObject extends ApiObject {
   readonly spec?: { readonly quota?: { readonly bytes?: number } };
   readonly status?: {
     readonly used?: { readonly bytes: number };
@@ -63,7 +67,7 @@ interface PlaneObject extends ApiObject {
   };
 }
 
-interface PlanesController {
+export interface PlanesController {
   /** Resolves with the planes that exist, when their kind is served. */
   prepare(environment: ControllerEnvironment): Promise<readonly AskedPlane[]>;
   run(environment: ControllerEnvironment): Promise<void>;
@@ -108,9 +112,11 @@ export function planesController(access: PlaneAccess): PlanesController {
   };
 }
 
-const askedBy = ({ metadata: { name = "", uid = "" }, spec = {} }: PlaneObject): AskedPlane => ({
+/** Returns the plane that an object asks for. */
+export const askedBy = ({ metadata: { name = "", uid = "" }, spec = {}, status }: PlaneObject): AskedPlane => ({
   name,
   uid,
+  isMade: status?.kubeconfigSecret !== undefined,
   quotaBytes: spec.quota?.bytes,
 });
 

@@ -1,6 +1,7 @@
 /** Input and output of `assemble`. */
 import type { CodeIssuer } from "#authn/code-exchange.ts";
 import type { compileRule } from "#authz/rules.ts";
+import type { Term } from "#client/leader-election.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { ServiceAddress } from "#egress/service-address.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
@@ -74,6 +75,8 @@ export interface AssembleConfig extends ServerParts {
 export interface Assembled {
   /** The client of the server itself, which may do everything. */
   readonly client: RestClient;
+  /** Returns that client, restricted so that it writes only during a term. */
+  clientWithin(term: Term): RestClient;
   /** Never rejects: errors become replies. */
   handle(request: ApiRequest): MaybePromise<Reply>;
   /** Whether the credentials of a request are those of a user. */

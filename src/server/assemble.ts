@@ -56,6 +56,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
 
   return {
     client: clients.server,
+    clientWithin: (term) => clients.within(term).server,
     handle: pipeline.handle,
     knows: (request) => andThen(access.authenticator.authenticate(request), ({ outcome }) => outcome === "user"),
     issuers: access.issuers,

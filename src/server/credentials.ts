@@ -34,19 +34,34 @@ export interface Credentials {
   readonly loss?: string;
 }
 
-export interface CredentialsWanted {
-  /** The folder with existing credentials; `undefined` makes all of them new. */
-  readonly folder: string | undefined;
-  /** Whether the folder was used before. If so, the files on which other programs rely must exist. */
+/** The place that keeps credentials. */
+export interface CredentialFiles {
+  /** Returns the content of a file; `undefined` when it is not there. Throws `StartError` when it cannot be read. */
+  read(path: string): string | undefined;
+  /** Returns the name of a file in messages. */
+  nameOf(path: string): string;
+  /** The way to get lost files back, for the message: "restore a backup of the folder". */
+  readonly remedy: string;
+}
+
+interface PlaneCredentialsWanted {
+  /** The existing credentials; `undefined` makes all of them new. */
+  readonly stored: CredentialFiles | undefined;
+  /** Whether they were used before. If so, the files on which other programs rely must exist. */
   readonly isUsed: boolean;
-  /** Whether this process writes the files of the folder. One that does not takes certificates until their end. */
+  /** Whether this process writes the files. One that does not takes certificates until their end. */
   readonly isKeeper: boolean;
   /** Whether lost credentials are replaced by new ones. */
   readonly acceptLoss: boolean;
-  /** Names in the certificate, in addition to the names of every server. */
-  readonly names: readonly string[];
   readonly clock: Clock;
   readonly random: Random;
+}
+
+export interface CredentialsWanted extends Omit<PlaneCredentialsWanted, "stored"> {
+  /** The folder with existing credentials; `undefined` makes all of them new. */
+  readonly folder: string | undefined;
+  /** Names in the certificate, in addition to the names of every server. */
+  readonly names: readonly string[];
 }
 
 const authorityName = "binnacle-ca";
@@ -73,7 +88,9 @@ const commonNames = [
 ];
 
 /** Reads existing credentials and creates missing ones. Throws `StartError` for unreadable, invalid or lost files. */
-export async function prepareCredentials(wanted: CredentialsWanted): Promise<Credentials> {
+export async function prepareCredentials(options: CredentialsWanted): Promise<Credentials> {
+  const { folder } = options;
+  const wanted = { ...options, stored: folder === undefined ? undefined : filesOf(folder) };
   const loss = acceptedLoss(roots, wanted);
   const maker = new Maker(wanted);
   const authority = await maker.authority("ca", authorityName);
@@ -107,7 +124,7 @@ export interface PlaneCredentials extends Pick<Credentials, "frontProxy" | "serv
 }
 
 /** Does the same as `prepareCredentials` for a plane. */
-export async function preparePlaneCredentials(wanted: CredentialsWanted): Promise<PlaneCredentials> {
+export async function preparePlaneCredentials(wanted: PlaneCredentialsWanted): Promise<PlaneCredentials> {
   acceptedLoss(
     roots.filter(({ key }) => key !== "pki/ca.key"),
     wanted,
@@ -132,11 +149,11 @@ async function frontProxyOf(maker: Maker): Promise<Credentials["frontProxy"]> {
 }
 
 /** Returns the message about a loss that was accepted, if there is one. Throws `StartError` for a loss that was not. */
-function acceptedLoss(required: readonly Root[], wanted: CredentialsWanted): string | undefined {
+function acceptedLoss(required: readonly Root[], wanted: PlaneCredentialsWanted): string | undefined {
   const loss = lostFiles(required, wanted);
   if (loss === undefined || wanted.acceptLoss) return loss;
-  const wayOn = "restore a backup of the folder, or go on with new ones by one start with --accept-data-loss";
-  throw new StartError(`${loss}; put it back, ${wayOn}`);
+  const wayOn = "or go on with new ones by one start with --accept-data-loss";
+  throw new StartError(`${loss}; put it back, ${wanted.stored?.remedy}, ${wayOn}`);
 }
 
 /** A key on which other programs rely. All other credentials can be made again from such keys. */
@@ -164,18 +181,18 @@ const roots: readonly Root[] = [
 ];
 
 /** Returns a message about the lost files; `undefined` when no file is lost. */
-function lostFiles(required: readonly Root[], { folder, isUsed }: CredentialsWanted): string | undefined {
-  if (folder === undefined) return undefined;
+function lostFiles(required: readonly Root[], { stored, isUsed }: PlaneCredentialsWanted): string | undefined {
+  if (stored === undefined) return undefined;
   const problems: string[] = [];
   for (const { key, certificate, lost } of required) {
     const files = certificate === undefined ? [key] : [key, certificate];
-    const contents = files.map((file) => readPem(folder, file)?.trim());
+    const contents = files.map((file) => stored.read(file)?.trim());
     // An interrupted first start leaves a key without its certificate.
     const isRequired = isUsed || contents[1] !== undefined;
     for (const [index, content] of contents.entries()) {
       const isMissing = content === undefined && isRequired;
       if (!isMissing && content !== "") continue;
-      const file = join(folder, files[index]!);
+      const file = stored.nameOf(files[index]!);
       problems.push(`${file} is ${isMissing ? "missing" : "empty"}: with a new one ${lost}`);
     }
   }
@@ -218,9 +235,9 @@ async function issue(subject: Subject, authority: SigningAuthority, options: Iss
 class Maker {
   /** The files to write: content by path below the data folder. */
   readonly files = new Map<string, string>();
-  readonly #wanted: CredentialsWanted;
+  readonly #wanted: PlaneCredentialsWanted;
 
-  constructor(wanted: CredentialsWanted) {
+  constructor(wanted: PlaneCredentialsWanted) {
     this.#wanted = wanted;
   }
 
@@ -262,8 +279,7 @@ class Maker {
    * Returns the content of a file. An empty file counts as missing here; `lostFiles` has already checked for losses.
    */
   #read(path: string): string | undefined {
-    const { folder } = this.#wanted;
-    const content = folder === undefined ? undefined : readPem(folder, path);
+    const content = this.#wanted.stored?.read(path);
     return content?.trim() === "" ? undefined : content;
   }
 
@@ -275,10 +291,10 @@ class Maker {
 
   /** Returns the key of an interrupted first start, which wrote the key but not its certificate. */
   #loneKey(name: string): KeyObject | undefined {
-    const { isUsed, folder } = this.#wanted;
+    const { isUsed, stored } = this.#wanted;
     const key = isUsed ? undefined : this.#read(`pki/${name}.key`);
-    if (folder === undefined || key === undefined || this.#read(`pki/${name}.crt`) !== undefined) return undefined;
-    return privateKeyOf(join(folder, `pki/${name}.key`), key);
+    if (stored === undefined || key === undefined || this.#read(`pki/${name}.crt`) !== undefined) return undefined;
+    return privateKeyOf(stored.nameOf(`pki/${name}.key`), key);
   }
 
   #keep(name: string, pair: KeyPair): KeyPair {
@@ -341,6 +357,13 @@ export function readAuthorities(file: string): string {
   for (const block of blocks) parseCertificate(file, block);
   return blocks.map((block) => `${block}\n`).join("");
 }
+
+/** Returns the credentials in a folder. */
+export const filesOf = (folder: string): CredentialFiles => ({
+  read: (path) => readPem(folder, path),
+  nameOf: (path) => join(folder, path),
+  remedy: "restore a backup of the folder",
+});
 
 function readPem(folder: string, path: string): string | undefined {
   const file = join(folder, path);

@@ -7,6 +7,7 @@ import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
 import { type LocalStoreOptions, openMemoryStore } from "#storage/memory.ts";
 import type { LogStore } from "#storage/log-store.ts";
+import type { EtcdAccess, EtcdStores } from "#storage/etcd.ts";
 import type { OpenedStore } from "#storage/opened-store.ts";
 import { openSqliteStore, type SharedLogThread, type StorageFaults } from "#storage/sqlite.ts";
 import { UpstreamTimingLog } from "#storage/upstream-timing-log.ts";
@@ -41,6 +42,8 @@ interface StoreSources {
   readonly storageFaults?: StorageFaults | undefined;
   /** A thread that owns the logs of several stores; left out: the log has one of its own. */
   readonly logThread?: SharedLogThread | undefined;
+  /** The stores of an etcd that share a connection; left out: a store in etcd has one of its own. */
+  readonly etcdStores?: EtcdStores | undefined;
   /** Whether room on the disk is reserved for deletions. */
   readonly hasReserve: boolean;
   readonly instruments?: Instruments | undefined;
@@ -135,36 +138,48 @@ const openServed: OpenKind = async (sources, cacheOptions) => {
 };
 
 const openOnEtcd: OpenKind = async (sources, cacheOptions) => {
-  const { options, folder, isKeeper, clock, random, builtIn, domain, server, metrics } = sources;
+  const { options, folder, isKeeper, random, builtIn, domain, metrics, etcdStores } = sources;
   const { openEtcdStore } = await import("#storage/etcd.ts");
   const { etcdObserver } = await import("./store/etcd-metrics.ts");
   const { etcdPaths, foreignReader } = await import("./store/etcd-layout.ts");
-  const { etcdCafile: authority, etcdCertfile: certificate, etcdKeyfile: key } = options;
-  return openEtcdStore({
+  const store = {
     ...cacheOptions,
-    clock,
     random,
-    endpoints: options.etcdServers,
-    tls: {
-      ...(authority === undefined ? {} : { authority }),
-      ...(certificate === undefined ? {} : { certificate }),
-      ...(key === undefined ? {} : { key }),
-    },
     prefix: options.etcdPrefix,
     paths: etcdPaths(builtIn, domain),
     readForeign: foreignReader(builtIn, domain),
-    server,
+    compactionIntervalMs: options.etcdCompactionIntervalMs,
+    leaseReuseSeconds: options.leaseReuseDurationSeconds,
+    observer: etcdObserver(metrics),
+  };
+  if (etcdStores !== undefined) return etcdStores.open(store);
+  return openEtcdStore({
+    ...store,
+    ...etcdAccess(sources),
     ...(folder === undefined ? {} : { folder }),
     writesHead: isKeeper,
     acceptLoss: options.acceptDataLoss,
-    compactionIntervalMs: options.etcdCompactionIntervalMs,
-    leaseReuseSeconds: options.leaseReuseDurationSeconds,
     healthTimeoutMs: options.etcdHealthcheckTimeoutMs,
     readyTimeoutMs: options.etcdReadycheckTimeoutMs,
     sizePollMs: options.etcdDbMetricPollIntervalMs,
-    observer: etcdObserver(metrics),
   });
 };
+
+/** Returns the etcd of the flags. `server` is a name that no other process has. */
+export function etcdAccess({
+  options,
+  server,
+  clock,
+  random,
+}: Pick<StoreSources, "options" | "server" | "clock" | "random">): EtcdAccess {
+  const { etcdServers: endpoints, etcdCafile: authority, etcdCertfile: certificate, etcdKeyfile: key } = options;
+  const tls = {
+    ...(authority === undefined ? {} : { authority }),
+    ...(certificate === undefined ? {} : { certificate }),
+    ...(key === undefined ? {} : { key }),
+  };
+  return { endpoints, tls, server, clock, random };
+}
 
 function cacheOptions(sources: StoreSources): LocalStoreOptions {
   const { options, folder, clock, log, metrics } = sources;

@@ -186,6 +186,10 @@ void test("flags that must fit each other are checked together", () => {
   for (const apiDomain of ["platform", "Platform.io", "-a.io", "a..io", "a.io."]) {
     assert.throws(() => resolveOptions({ apiDomain }), /must be a DNS name/, apiDomain);
   }
+  const manyPlanes = { planes: "planes", processes: 2 };
+  assert.throws(() => resolveOptions(manyPlanes), /keep planes in etcd \(--etcd-servers\), or leave out --processes$/);
+  const etcdServers = ["http://127.0.0.1:2379"];
+  assert.strictEqual(resolveOptions({ ...manyPlanes, etcdServers }).planes, "planes");
 });
 
 void test("a configuration file has the flags' names as keys, with lists and maps", async () => {

@@ -54,7 +54,7 @@ export interface Peers {
   close(): Promise<void>;
 }
 
-interface PeersParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
+export interface PeersParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
   readonly options: AddressFlags & Pick<KindFlags, "runtimeConfig">;
   readonly cache: WatchCache;
   readonly plans: {

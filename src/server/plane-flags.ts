@@ -56,6 +56,9 @@ export function checkPlanes({ planes, planesHostSuffix, processes, etcdServers }
   if (planes === undefined && planesHostSuffix !== undefined)
     throw new StartError("--planes-host-suffix needs --planes");
   if (planes === undefined) return;
-  if (processes > 1) throw new StartError("--planes needs one process: leave out --processes");
-  if (etcdServers.length > 0) throw new StartError("--planes needs a data folder: leave out --etcd-servers");
+  if (processes > 1 && etcdServers.length === 0) {
+    throw new StartError(
+      "--planes and --processes need a store that processes open side by side: keep planes in etcd (--etcd-servers), or leave out --processes",
+    );
+  }
 }

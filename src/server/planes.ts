@@ -3,18 +3,22 @@
  * kind Plane say which there are; a request reaches one by the beginning of its path, `/planes/NAME`. The code is loaded only
  * when the flag is given.
  */
-import { join } from "node:path";
 import { sharedCompiler } from "#authz/rules.ts";
+import type { Term } from "#client/leader-election.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { notFound, serviceUnavailable, StatusError } from "#meta/status-error.ts";
-import { type PlaneAccess, planesController } from "#controllers/planes.ts";
+import { type AskedPlane, type PlaneAccess, type PlanesController, planesController } from "#controllers/planes.ts";
+import type { WatchCache } from "#storage/watch-cache.ts";
 import { SharedLogThread } from "#storage/sqlite.ts";
 import { StartError } from "#std/start-error.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { PlaneCredentials } from "./credentials.ts";
+import { electControllers } from "./controllers/election.ts";
 import { clientConfig } from "./kubeconfig.ts";
+import { etcdAccess, isOnEtcd } from "./open-store.ts";
+import type { Peers } from "./peers.ts";
 import type { ServerTrust } from "./credentials/server-trust.ts";
 import type { ServerOptions } from "./options.ts";
 import { PlaneTurns } from "./planes/plane-turns.ts";
@@ -25,9 +29,10 @@ import {
   unknownVerifiers,
   verifiersOf,
 } from "./planes/closed-plane-authenticator.ts";
-import { makeTemplate, openPlane, Plane, type PlaneSettings, preparePlane } from "./planes/plane.ts";
+import { makeTemplate, openPlane, Plane, type PlaneSettings } from "./planes/plane.ts";
 import type { PlaneTemplate } from "./planes/plane-template.ts";
-import { claimFolder, openPlaneFolders, removeFolder } from "./planes/plane-folder.ts";
+import { type PlaneStorage, planesInFolder, planesInMemory } from "./planes/plane-storage.ts";
+import type { PlaneFollower } from "./planes/plane-follower.ts";
 import type { PlaneHost } from "./planes/plane-host.ts";
 
 type Handler = (request: ApiRequest) => MaybePromise<Reply>;
@@ -39,6 +44,12 @@ interface PlanesStart {
   readonly trust: ServerTrust;
   /** The client of the server itself. */
   readonly client: RestClient;
+  /** Returns that client, restricted so that it writes only during a term. */
+  clientWithin(term: Term): RestClient;
+  /** The store of the root. */
+  readonly cache: WatchCache;
+  /** The other servers of the root's store; `undefined` where it has no others. */
+  readonly peers: Peers | undefined;
 }
 
 /** The state of a plane in this process. */
@@ -47,6 +58,10 @@ interface Slot {
   readonly uid: string;
   /** The bytes that all objects may have; `undefined` when they are not bounded. */
   quotaBytes: number | undefined;
+  /** Whether the plane was ready before, as its object says. */
+  isMade: boolean;
+  /** Whether the plane is one of those whose number is bounded; one more is not made. */
+  isCounted: boolean;
   /** The bytes of all objects when the plane was closed. */
   usedBytes?: number;
   /** The plane, or its opening; absent while it is closed. */
@@ -55,7 +70,7 @@ interface Slot {
   credentials?: PlaneCredentials;
   verifiers?: PlaneVerifiers;
   /** The reading of the credentials, while it runs. */
-  preparing?: Promise<PlaneCredentials>;
+  preparing?: Promise<PlaneCredentials | undefined>;
   /** The digests of the bootstrap tokens that the plane had when it was closed. */
   bootstrapTokens?: ReadonlySet<string>;
   /** Whether nobody had written to the plane when it was closed, so that its controllers still have nothing to do. */
@@ -70,6 +85,8 @@ const noTokens: ReadonlySet<string> = new Set();
 const prefix = "/planes/";
 /** The name of a plane is one label of a host name. */
 const nameForm = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+/** The name of the Lease of the server that makes and removes planes. */
+const electionName = "binnacle-planes";
 /** The number of looks for idle planes in the time after which they are closed. */
 const idleLooks = 4;
 /** The pause after which requests try again to open a plane that could not be opened. */
@@ -82,6 +99,13 @@ const closingMax = 16;
 export class Planes {
   readonly #ready = Promise.withResolvers<PlanesStart>();
   #start: PlanesStart | undefined;
+  #storage: PlaneStorage | undefined;
+  /** Follows the objects; `undefined` where no other server serves the planes. */
+  #follower: PlaneFollower | undefined;
+  /** Whether this server makes and removes planes. */
+  #isLeading = false;
+  /** The planes whose objects have ended, by name and identity, each with its closing, until nothing is left of them. */
+  readonly #ended = new Map<string, Map<string, Promise<void>>>();
   readonly #logThread = new SharedLogThread();
   readonly #compileRule = sharedCompiler();
   readonly #openings = new Openings();
@@ -134,17 +158,113 @@ export class Planes {
   async start(start: PlanesStart): Promise<void> {
     const { host, client } = start;
     const { clock, domain, log } = host;
-    const folder = folderOf(host.options);
-    if (folder !== undefined) await openPlaneFolders(folder);
+    const storage = await this.#openStorage(start);
+    this.#storage = storage;
     const controller = planesController(this.#access(start));
     const environment = { client, reader: client, clock, domain, log, signal: this.#stop.signal };
-    for (const { name, ...slot } of await controller.prepare(environment)) this.#slots.set(name, slot);
+    for (const plane of await controller.prepare(environment)) this.#take(plane);
     this.#closedAuthenticator = new ClosedPlaneAuthenticator(host);
     this.#unknown = unknownVerifiers(host.random.uuid());
     this.#start = start;
-    this.#controller = controller.run(environment);
+    if (storage.isShared) await this.#follow(start);
+    this.#isLeading = !storage.isShared || !host.options.leaderElect;
+    this.#controller = this.#isLeading ? controller.run(environment) : this.#elect(start, controller, environment);
     this.#closeIdle(start);
     this.#ready.resolve(start);
+  }
+
+  /** Returns the place of planes, by the options. */
+  async #openStorage({ host, client }: PlanesStart): Promise<PlaneStorage> {
+    const { options } = host;
+    let storage: PlaneStorage;
+    if (isOnEtcd(options)) {
+      const { planesOnEtcd } = await import("./planes/etcd-planes.ts");
+      const { EtcdStores } = await import("#storage/etcd.ts");
+      const stores = new EtcdStores(etcdAccess({ ...host, server: host.random.uuid() }));
+      storage = planesOnEtcd({ ...host, stores, client, signal: this.#stop.signal });
+    } else if (options.storage === "memory" || options.planes === undefined) storage = planesInMemory(host);
+    else storage = planesInFolder(host, options.planes);
+    await storage.open();
+    return storage;
+  }
+
+  /** Follows the Plane objects, as other servers do. */
+  async #follow(start: PlanesStart): Promise<void> {
+    const { host, cache, peers } = start;
+    const { followPlanes } = await import("./planes/plane-follower.ts");
+    this.#follower = await followPlanes({
+      ...host,
+      cache,
+      applied: peers!.announced.applied, // a shared store has peers
+      replaced: (planes) => {
+        const present = new Set(planes.map(({ uid }) => uid));
+        for (const [name, slot] of this.#slots) if (!present.has(slot.uid)) this.#endSlot(name, slot);
+        for (const plane of planes) this.#take(plane);
+      },
+      changed: (plane) => {
+        if (!plane.isMade) this.#templateMaking ??= this.#makeTemplate(start);
+        this.#take(plane);
+      },
+      ended: ({ name, uid }, isGone) => {
+        const slot = this.#slots.get(name);
+        if (slot?.uid === uid) this.#endSlot(name, slot);
+        // The server that leads removes what is left.
+        if (isGone && !this.#isLeading) this.#forget(name, uid);
+      },
+    });
+  }
+
+  /** Runs the controller while this server leads. */
+  #elect(
+    { host, client, clientWithin }: PlanesStart,
+    controller: PlanesController,
+    environment: Parameters<PlanesController["run"]>[0],
+  ): Promise<void> {
+    const options = { ...host.options, leaderElectResourceName: electionName };
+    return electControllers({
+      ...host,
+      options,
+      client,
+      signal: environment.signal,
+      lead: async (term) => {
+        this.#isLeading = true;
+        try {
+          await controller.run({ ...environment, client: clientWithin(term), signal: term.signal });
+        } finally {
+          this.#isLeading = false;
+        }
+      },
+    });
+  }
+
+  /** Serves a plane from now on, or as its object asks now. */
+  #take({ name, uid, quotaBytes, isMade }: AskedPlane): Slot {
+    this.#endOther(name, uid);
+    const slot: Slot = this.#slots.get(name) ?? { uid, quotaBytes, isMade, isCounted: isMade };
+    slot.quotaBytes = quotaBytes;
+    slot.isMade ||= isMade;
+    slot.isCounted ||= isMade;
+    this.#slots.set(name, slot);
+    return slot;
+  }
+
+  /** Ends the service of a plane whose object is gone, since another has its name. */
+  #endOther(name: string, uid: string): void {
+    const present = this.#slots.get(name);
+    if (present !== undefined && present.uid !== uid) this.#endSlot(name, present);
+  }
+
+  /** Ends the service of a plane; what it has stored is left. */
+  #endSlot(name: string, slot: Slot): void {
+    this.#slots.delete(name);
+    const ended = this.#ended.get(name) ?? new Map<string, Promise<void>>();
+    this.#ended.set(name, ended.set(slot.uid, closeSlot(slot, this.#gone(name))));
+  }
+
+  #forget(name: string, uid: string): void {
+    const ended = this.#ended.get(name);
+    ended?.delete(uid);
+    if (ended?.size === 0) this.#ended.delete(name);
   }
 
   /** Shortens the time for which requests wait for other servers, since the server ends. */
@@ -157,6 +277,7 @@ export class Planes {
     this.#stop.abort();
     this.#cancelIdle?.();
     this.#ready.reject(serviceUnavailable("the server is shutting down"));
+    this.#follower?.close();
     await this.#controller;
     await this.#templateMaking;
     const slots = [...this.#slots.values()];
@@ -164,6 +285,8 @@ export class Planes {
       for (let slot = slots.pop(); slot !== undefined; slot = slots.pop()) await closeSlot(slot);
     };
     await Promise.all(Array.from({ length: closingMax }, closeNext));
+    await Promise.all(this.#ended.values().flatMap((ended) => ended.values()));
+    this.#storage?.close();
     await this.#logThread.close();
   }
 
@@ -189,13 +312,13 @@ export class Planes {
     const now = this.#start!.host.clock.monotonic(); // it is set before the first request is handled
     if (slot !== undefined && slot.credentials === undefined && (slot.closedUntilMs ?? 0) <= now) {
       // The controller has not come to it yet, or tells in the status why it cannot be opened.
-      await this.#prepare(name, slot).catch(() => (slot.closedUntilMs = now + reopenMs));
+      await this.#prepare(name, slot, false).catch(() => (slot.closedUntilMs = now + reopenMs));
     }
-    const { urls } = this.#settingsOf(name);
+    const { issuers } = this.#settingsOf(name, slot?.uid ?? "");
     // Both are made before the first request is handled.
     return this.#closedAuthenticator!.admits(
       request,
-      urls,
+      issuers,
       slot?.verifiers ?? this.#unknown!,
       slot?.bootstrapTokens ?? noTokens,
     );
@@ -213,20 +336,47 @@ export class Planes {
     const { host } = this.#start!; // nothing is opened before
     const opened = await this.#openings.turn();
     try {
-      const credentials = await this.#prepare(name, slot);
-      const settings = this.#settingsOf(name);
-      const own = { isUntouched: slot.isUntouched, quotaBytes: () => slot.quotaBytes };
+      const credentials = slot.credentials!; // somebody had some
+      const settings = this.#settingsOf(name, slot.uid);
+      await this.#confirm(name, slot);
+      const confirm = async (): Promise<void> => {
+        try {
+          await this.#confirm(name, slot);
+        } catch (error) {
+          // Another server may have removed everything before this one wrote something.
+          if (error instanceof StatusError) void this.#removeLate(name, slot);
+          throw error;
+        }
+      };
+      const own = { isUntouched: slot.isUntouched, quotaBytes: () => slot.quotaBytes, confirm };
       const plane = await openPlane(this.#hostOf(host), { ...settings, ...own }, credentials);
       slot.plane = plane;
       this.#closeSome(host, plane);
       return plane;
     } catch (error) {
       delete slot.plane;
+      if (error instanceof StatusError) throw error;
       slot.closedUntilMs = host.clock.monotonic() + reopenMs;
       host.log.error({ error, plane: name }, "a control plane cannot be opened");
       throw error;
     } finally {
       opened();
+    }
+  }
+
+  /** Rejects with `notFound` when a plane was removed, which this server may not have heard of yet. */
+  async #confirm(name: string, { uid }: Slot): Promise<void> {
+    const storage = this.#storage!; // nothing is opened before
+    if (await storage.isWanted({ name, uid })) return;
+    throw this.#gone(name);
+  }
+
+  /** Removes what this server has written of a plane that was removed meanwhile. */
+  async #removeLate(name: string, { uid }: Slot): Promise<void> {
+    try {
+      await this.#storage?.remove({ name, uid });
+    } catch (error) {
+      this.#start?.host.log.warn({ error, plane: name }, "something of a control plane that was removed may be left");
     }
   }
 
@@ -244,80 +394,110 @@ export class Planes {
     }
   }
 
-  #settingsOf(name: string): Omit<PlaneSettings, "quotaBytes"> {
+  #settingsOf(name: string, uid: string): Omit<PlaneSettings, "quotaBytes" | "confirm"> {
     const { host, url } = this.#start!; // nothing is opened before
-    const folder = folderOf(host.options);
+    const storage = this.#storage!;
     const byPath = `${url}${prefix}${name}`;
     const urls: PlaneSettings["urls"] =
       this.#hostSuffix === undefined ? [byPath] : [`https://${name}.${this.#hostSuffix}${portOf(url)}`, byPath];
-    return { name, urls, folder: folder === undefined ? undefined : join(folder, name) };
+    // Each server has a URL of its own.
+    const [issuer] = host.plans.authentication.issuer.issuers;
+    const issuers = storage.isShared ? [`${issuer}${prefix}${name}`] : urls;
+    return { name, uid, urls, issuers, place: storage.placeOf({ name, uid }) };
   }
 
-  /** Reads the credentials of a plane, and makes missing ones. */
-  async #prepare(name: string, slot: Slot): Promise<PlaneCredentials> {
-    return slot.credentials ?? (slot.preparing ??= this.#readCredentials(name, slot));
+  /** Reads the credentials of a plane, and makes missing ones if it may. `undefined` when there are none. */
+  async #prepare(name: string, slot: Slot, mayMake: boolean): Promise<PlaneCredentials | undefined> {
+    return slot.credentials ?? (slot.preparing ??= this.#readCredentials(name, slot, mayMake));
   }
 
-  async #readCredentials(name: string, slot: Slot): Promise<PlaneCredentials> {
+  async #readCredentials(name: string, slot: Slot, mayMake: boolean): Promise<PlaneCredentials | undefined> {
     try {
-      return await this.#claim(name, slot);
+      const storage = this.#storage!; // no plane is known before
+      const credentials = await storage.credentials({ name, uid: slot.uid }, mayMake, slot.isMade);
+      if (credentials === undefined) return undefined;
+      slot.verifiers = verifiersOf(credentials);
+      return (slot.credentials = credentials);
     } finally {
       delete slot.preparing;
     }
   }
 
-  /** Makes the folder of a plane its own, and reads the credentials there. */
-  async #claim(name: string, slot: Slot): Promise<PlaneCredentials> {
-    const settings = this.#settingsOf(name);
-    if (settings.folder !== undefined) await claimFolder(settings.folder, slot.uid);
-    const credentials = await preparePlane(this.#start!.host, settings);
-    slot.verifiers = verifiersOf(credentials);
-    return (slot.credentials = credentials);
-  }
-
   /** Returns what the controller of Plane objects may do here. */
   #access(start: PlanesStart): PlaneAccess {
-    const { host, trust } = start;
+    const { host, trust, cache, peers } = start;
     return {
-      make: async ({ name, uid, quotaBytes }) => {
+      make: async (asked) => {
+        const { name, uid, quotaBytes } = asked;
         if (!nameForm.test(name)) throw new StartError("the name must be a DNS label");
-        const { planesMax } = host.options;
-        const present = this.#slots.get(name);
-        // The object of that plane is gone, since another has its name.
-        if (present !== undefined && present.uid !== uid) await this.#remove(name, present);
-        const slot: Slot = this.#slots.get(name) ?? { uid, quotaBytes };
-        if (this.#slots.size >= planesMax && !this.#slots.has(name))
-          throw new StartError(`there are ${planesMax} planes`);
-        if (!this.#slots.has(name)) this.#templateMaking ??= this.#makeTemplate(start);
-        this.#slots.set(name, slot);
-        slot.quotaBytes = quotaBytes;
-        const { adminToken: token } = await this.#prepare(name, slot);
-        const [url] = this.#settingsOf(name).urls;
-        const user = { user: "admin", namespace: undefined, credentials: { token } };
+        const slot = await this.#slotOf(asked);
+        this.#count(slot, host.options.planesMax);
+        if (!asked.isMade) this.#templateMaking ??= this.#makeTemplate(start);
+        const credentials = await this.#makeCredentials(name, slot);
+        // All servers know the plane when it is said to be ready.
+        await peers?.untilInForce(cache.revision);
+        slot.isMade = true;
+        const [url] = this.#settingsOf(name, uid).urls;
+        const user = { user: "admin", namespace: undefined, credentials: { token: credentials.adminToken } };
         const config = clientConfig({ url, ...trust, proxy: undefined, insecure: false, ...user });
         const { plane } = slot;
         const usedBytes = quotaBytes !== undefined && plane instanceof Plane ? plane.countBytes() : slot.usedBytes;
         return { url, kubeconfig: JSON.stringify(config, undefined, 2), usedBytes };
       },
       remove: async (name, uid) => {
+        await this.#follower?.inStep();
         const slot = this.#slots.get(name);
-        if (slot !== undefined) await this.#remove(name, slot);
-        if (uid !== undefined) await this.#removeFolder(name, uid);
+        // The one that is there may belong to a new object, if other servers serve it.
+        const isIt = uid === undefined ? this.#follower === undefined : slot?.uid === uid;
+        if (slot !== undefined && isIt) this.#endSlot(name, slot);
+        await this.#removeEnded(name);
+        if (uid !== undefined) await this.#removeStored(name, uid);
       },
     };
   }
 
-  /** Closes a plane, and removes what it has stored. */
-  async #remove(name: string, slot: Slot): Promise<void> {
-    this.#slots.delete(name);
-    await closeSlot(slot, this.#gone(name));
-    await this.#removeFolder(name, slot.uid);
+  /** Resolves with the plane of an object, when nothing of an earlier plane of its name is left. */
+  async #slotOf(asked: AskedPlane): Promise<Slot> {
+    const { name, uid } = asked;
+    if (this.#follower === undefined) {
+      this.#endOther(name, uid);
+      await this.#removeEnded(name);
+      return this.#take(asked);
+    }
+    await this.#follower.inStep();
+    const slot = this.#slots.get(name);
+    if (slot?.uid !== uid) throw new StartError("the plane has ended");
+    await this.#removeEnded(name);
+    return slot;
   }
 
-  /** Removes the folder of a plane, unless it belongs to another object. */
-  async #removeFolder(name: string, uid: string): Promise<void> {
-    const folder = folderOf(this.#start!.host.options); // nothing is removed before
-    if (folder !== undefined && nameForm.test(name)) await removeFolder(join(folder, name), uid);
+  /** Throws `StartError` for a new plane that is one too many. */
+  #count(slot: Slot, planesMax: number): void {
+    if (slot.isCounted) return;
+    const counted = this.#slots.values().filter(({ isCounted }) => isCounted);
+    if (counted.toArray().length >= planesMax) throw new StartError(`there are ${planesMax} planes`);
+    slot.isCounted = true;
+  }
+
+  async #makeCredentials(name: string, slot: Slot): Promise<PlaneCredentials> {
+    // A request may be reading what is not there yet.
+    const credentials = (await this.#prepare(name, slot, true)) ?? (await this.#prepare(name, slot, true));
+    if (credentials === undefined) throw new StartError("the credentials of the plane cannot be read");
+    return credentials;
+  }
+
+  /** Removes what ended planes of a name have left. */
+  async #removeEnded(name: string): Promise<void> {
+    for (const [uid, ended] of this.#ended.get(name) ?? []) {
+      await ended;
+      await this.#removeStored(name, uid);
+    }
+  }
+
+  /** Removes what a plane has stored, unless it belongs to another object. */
+  async #removeStored(name: string, uid: string): Promise<void> {
+    if (nameForm.test(name)) await this.#storage!.remove({ name, uid }); // nothing is removed before it is there
+    this.#forget(name, uid);
   }
 
   /** Returns the answer to requests for a plane that was removed. */
@@ -328,7 +508,7 @@ export class Planes {
 
   /** Closes the planes that were used least recently, if more are open than shall be; `latest` stays open. */
   #closeSome({ options }: PlanesStart["host"], latest: Plane): void {
-    if (folderOf(options) === undefined) return;
+    if (!this.#storage!.isLasting) return; // a plane is open
     const open = [...this.#slots.values()].filter(({ plane }) => plane instanceof Plane);
     const surplus = open.length - options.planesOpenMax;
     if (surplus <= 0) return;
@@ -338,23 +518,39 @@ export class Planes {
       return sinceMs === undefined ? [] : [{ slot, plane: plane as Plane, sinceMs }]; // it is none that opens
     });
     idle.sort((one, other) => one.sinceMs - other.sinceMs);
-    for (const { slot, plane } of idle.slice(0, surplus)) closeIdleSlot(slot, plane);
+    for (const { slot, plane } of idle.slice(0, surplus)) this.#closeIdleSlot(slot, plane);
   }
 
   /** Closes planes that nobody has used for a while; the next request opens them again. */
   #closeIdle({ host: { clock, options } }: PlanesStart): void {
     const { planesIdleTimeoutMs: idleMs } = options;
     // A plane in memory would lose its objects.
-    if (idleMs === 0 || folderOf(options) === undefined) return;
+    if (idleMs === 0 || !this.#storage!.isLasting) return; // planes are served
     this.#cancelIdle = clock.after(idleMs / idleLooks, () => {
       for (const slot of this.#slots.values()) {
         const { plane } = slot;
         if (!(plane instanceof Plane)) continue;
         const { idleSinceMs = Number.POSITIVE_INFINITY } = plane;
-        if (idleSinceMs < clock.monotonic() - idleMs) closeIdleSlot(slot, plane);
+        if (idleSinceMs < clock.monotonic() - idleMs) this.#closeIdleSlot(slot, plane);
       }
       this.#closeIdle(this.#start!);
     });
+  }
+
+  /** Closes a plane without requests; its next request waits for that, and opens it again. */
+  #closeIdleSlot(slot: Slot, plane: Plane): void {
+    delete slot.plane;
+    const closed = async (): Promise<void> => {
+      try {
+        if (slot.quotaBytes !== undefined) slot.usedBytes = plane.countBytes();
+        slot.bootstrapTokens = await plane.end();
+        // Another server may write to it meanwhile.
+        slot.isUntouched = plane.isUntouched && !this.#storage!.isShared; // the plane was open
+      } finally {
+        delete slot.closing;
+      }
+    };
+    slot.closing = closed();
   }
 }
 
@@ -375,21 +571,6 @@ class Openings {
   }
 }
 
-/** Closes a plane without requests; its next request waits for that, and opens it again. */
-function closeIdleSlot(slot: Slot, plane: Plane): void {
-  delete slot.plane;
-  const closed = async (): Promise<void> => {
-    try {
-      if (slot.quotaBytes !== undefined) slot.usedBytes = plane.countBytes();
-      slot.bootstrapTokens = await plane.end();
-      slot.isUntouched = plane.isUntouched;
-    } finally {
-      delete slot.closing;
-    }
-  };
-  slot.closing = closed();
-}
-
 async function closeSlot(slot: Slot, reason?: StatusError): Promise<void> {
   try {
     await slot.closing;
@@ -399,10 +580,6 @@ async function closeSlot(slot: Slot, reason?: StatusError): Promise<void> {
     // The plane could not be opened.
   }
 }
-
-/** The folder of all planes; `undefined` when they are in memory, as the server is. */
-const folderOf = ({ planes, storage }: ServerOptions): string | undefined =>
-  storage === "memory" ? undefined : planes;
 
 const refusalOf = (error: unknown): Reply => (error instanceof StatusError ? statusReply(error) : cannotOpen());
 

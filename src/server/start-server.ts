@@ -309,10 +309,12 @@ async function start(parts: Start): Promise<RunningServer> {
     mark(parts, folder);
   }
   const stopRenewal = renewCredentials(parts, listener, url);
+  const host = { ...parts, ...inputs, connectionClock, auditFilters: audit?.filters, port: listener.port };
+  const { client, clientWithin } = assembled;
+  const clients = { client, clientWithin };
+  await planes?.start({ host, url: externalUrl(options, url), trust: current.trust, ...clients, cache, peers });
   await peers?.serve();
   store.served?.();
-  const host = { ...parts, ...inputs, connectionClock, auditFilters: audit?.filters };
-  await planes?.start({ host, url: externalUrl(options, url), trust: current.trust, client: assembled.client });
   started();
   gate.open(assembled, peers);
   await beginToListen(listener, options);

@@ -32,6 +32,8 @@ export const decidingResources: readonly string[] = [
   "runtimeclasses.node.k8s.io",
   "ingressclasses.networking.k8s.io",
   "storageclasses.storage.k8s.io",
+  // They say which control planes there are beside this one, where there may be some.
+  "planes.planes.k8s.io",
   // They order requests.
   "flowschemas.flowcontrol.apiserver.k8s.io",
   "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",

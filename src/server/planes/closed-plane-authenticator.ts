@@ -57,12 +57,12 @@ export class ClosedPlaneAuthenticator {
   }
 
   /**
-   * Whether a request has credentials of the plane at some URLs, as far as is known while it is closed. `bootstrap` has the digests of its
-   * bootstrap tokens. Rejects with a `StatusError` (429) when too many tokens wait to be verified.
+   * Whether a request has credentials of the plane with these issuers, as far as is known while it is closed. `bootstrap` has the digests
+   * of its bootstrap tokens. Rejects with a `StatusError` (429) when too many tokens wait to be verified.
    */
   admits(
     request: ApiRequest,
-    urls: readonly string[],
+    issuers: readonly string[],
     { adminDigest, keys }: PlaneVerifiers,
     bootstrap: ReadonlySet<string>,
   ): MaybePromise<boolean> {
@@ -72,7 +72,7 @@ export class ClosedPlaneAuthenticator {
         return digest === adminDigest || bootstrap.has(digest) ? admitted : noCredentials;
       },
     };
-    const tokens = [noted, this.#signed(urls, keys)];
+    const tokens = [noted, this.#signed(issuers, keys)];
     const authenticator: Authenticator = union([bearerToken(tokens), webSocketToken(tokens, this.#options.domain)]);
     const { headers, path, clientCertificate, clientCertificateProblem } = request;
     const credentials: RequestCredentials = {
@@ -87,13 +87,13 @@ export class ClosedPlaneAuthenticator {
     return andThen(authenticator.authenticate(credentials), ({ outcome }) => outcome === "user");
   }
 
-  #signed(urls: readonly string[], keys: VerificationKeys): TokenAuthenticator {
+  #signed(issuers: readonly string[], keys: VerificationKeys): TokenAuthenticator {
     return {
       authenticateToken: (token) => {
         const jwt = parseJwt(token);
         const issuer = jwt && textClaim(jwt.claims, "iss");
         if (jwt === undefined || issuer === undefined) return noCredentials;
-        if (issuer !== legacyIssuer && !urls.includes(issuer)) return noCredentials;
+        if (issuer !== legacyIssuer && !issuers.includes(issuer)) return noCredentials;
         const times = timeClaims(jwt.claims);
         if (times === undefined || timeProblem(times, this.#options.clock.now()) !== undefined) return noCredentials;
         // A plane has one key.

@@ -34,5 +34,7 @@ export interface PlaneHost {
   /** The thread that owns the logs of all planes. */
   readonly logThread: SharedLogThread;
   readonly storageFaults?: StorageFaults | undefined;
+  /** The port at which clients reach the server. */
+  readonly port: number;
   readonly route?: ((address: ServiceAddress) => ServiceAddress) | undefined;
 }

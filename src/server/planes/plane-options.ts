@@ -10,9 +10,14 @@ import { authorizationFlags } from "../authorization/flags.ts";
 import { controllerFlags } from "../controllers/flags.ts";
 import { nodeFlags } from "../nodes/flags.ts";
 import type { ServerOptions } from "../options.ts";
+import type { PlanePlace } from "./plane-storage.ts";
 
-/** Returns the options of the plane that clients reach at these URLs, of which its tokens name the first. */
-export function planeOptions(options: ServerOptions, urls: readonly string[]): ServerOptions {
+/** Returns the options of the plane that accepts tokens of these issuers, and gives out those of the first. */
+export function planeOptions(
+  options: ServerOptions,
+  issuers: readonly string[],
+  { etcd }: Pick<PlanePlace, "etcd">,
+): ServerOptions {
   return {
     ...options,
     ...defaultsOf(authenticationFlags),
@@ -24,9 +29,9 @@ export function planeOptions(options: ServerOptions, urls: readonly string[]): S
     // An answer does not tell whether there is a plane of a guessed name.
     anonymousAuth: false,
     enableBootstrapTokenAuth: options.enableBootstrapTokenAuth,
-    serviceAccountIssuer: urls,
-    // Tokens that name another URL stay valid.
-    apiAudiences: urls,
+    serviceAccountIssuer: issuers,
+    // Tokens that name another issuer stay valid.
+    apiAudiences: issuers,
     serviceAccountMaxTokenExpirationMs: options.serviceAccountMaxTokenExpirationMs,
     // A file of settings may hold credentials for webhooks, which a plane could have sent to its own.
     admissionControlConfigFile: admissionFlags.admissionControlConfigFile.default,
@@ -39,7 +44,11 @@ export function planeOptions(options: ServerOptions, urls: readonly string[]): S
     // The URLs have the names under which clients reach the server.
     externalHostname: undefined,
     auditPolicyFile: undefined,
-    leaderElect: false,
+    leaderElect: etcd !== undefined && options.leaderElect,
+    etcdServers: etcd === undefined ? [] : options.etcdServers,
+    etcdPrefix: etcd?.prefix ?? options.etcdPrefix,
+    // The server compacts the etcd of all planes.
+    etcdCompactionIntervalMs: 0,
   };
 }
 

@@ -21,7 +21,7 @@ import { readProxyClient } from "../aggregation/proxy-client.ts";
 import { ClientTrust } from "../authentication/client-trust.ts";
 import { planAuthentication } from "../authentication/plan.ts";
 import { planAuthorization } from "../authorization/plan.ts";
-import { type PlaneCredentials, preparePlaneCredentials } from "../credentials.ts";
+import type { PlaneCredentials } from "../credentials.ts";
 import { checkDataFolder, markerFile, writePrivateFiles } from "../data-folder.ts";
 import { openEncryption } from "../encryption.ts";
 import type { Encryption } from "../encryption/encryption.ts";
@@ -32,27 +32,38 @@ import { shownMetrics } from "../metrics/flags.ts";
 import { readKubeletClient } from "../nodes/kubelet-client.ts";
 import { openStore } from "../open-store.ts";
 import type { ServerOptions } from "../options.ts";
+import type { Peers, PeersParts } from "../peers.ts";
 import { programVersion } from "../program-version.ts";
+import { isCompacted } from "#storage/log-store.ts";
 import type { OpenedStore } from "#storage/opened-store.ts";
 import type { Entry, WatchCache } from "#storage/watch-cache.ts";
 import type { PlaneHost } from "./plane-host.ts";
-import { allPrefix, isEmpty, PlaneTemplate } from "./plane-template.ts";
+import { allPrefix, isEmpty, isSetting, PlaneTemplate } from "./plane-template.ts";
 import type { PlaneShare } from "./plane-turns.ts";
 import { PlaneSeats, type SeatBounds } from "./plane-seats.ts";
 import { type ByteQuota, QuotaLog } from "./quota-log.ts";
 import { isPreflight, noRoom, statusReply, unauthenticatedReply } from "./status-reply.ts";
 import { planeOptions } from "./plane-options.ts";
+import { newCredentials, type PlanePlace } from "./plane-storage.ts";
 
 export interface PlaneSettings {
   readonly name: string;
+  /** The identity of the object that asked for the plane. */
+  readonly uid: string;
   /** The URLs by which clients reach the plane; the first is the one that it shows. */
   readonly urls: readonly [string, ...string[]];
-  /** The folder of the plane; `undefined` for one in memory. */
-  readonly folder: string | undefined;
+  /** The issuers of tokens of service accounts; the first is that of new ones. */
+  readonly issuers: readonly string[];
+  readonly place: PlanePlace;
   /** Whether the plane has been open before, and nobody has written to it. */
   readonly isUntouched?: boolean | undefined;
   /** Returns the bytes that all objects of the plane may have; `undefined` when they are not bounded. */
   quotaBytes(): number | undefined;
+  /**
+   * Called when the other servers of the plane know that this one has it open. Rejects when the plane was removed, which they
+   * do no longer then.
+   */
+  confirm(): Promise<void>;
 }
 
 /** The time for which requests and watches may take to end when their plane ends. */
@@ -60,23 +71,6 @@ const endMs = 5000;
 
 /** The requests of each plane that are worked on at a time. Flow control of the plane divides them among its users. */
 const seats: SeatBounds = { runningMax: 64, waitingMax: 1000 };
-
-/** Reads the credentials of a plane, and makes a folder with new ones for a new plane. Rejects with `StartError`. */
-export async function preparePlane(
-  { options, clock, random }: Pick<PlaneHost, "options" | "clock" | "random">,
-  { folder }: Pick<PlaneSettings, "folder">,
-): Promise<PlaneCredentials> {
-  const { apiDomain, acceptDataLoss: acceptLoss } = options;
-  const marker = folder === undefined ? undefined : checkDataFolder(folder, apiDomain);
-  const isUsed = marker !== undefined;
-  const wanted = { folder, isUsed, isKeeper: true, acceptLoss, names: [], clock, random };
-  const credentials = await preparePlaneCredentials(wanted);
-  if (folder === undefined) return credentials;
-  await writePrivateFiles(folder, credentials.files);
-  // The marker says that the other files are there.
-  if (!isUsed) await writePrivateFiles(folder, [markerFile(apiDomain, ["credentials"])]);
-  return credentials;
-}
 
 /** Opens a plane that was prepared. Rejects with `StartError` or `StorageFailure`; then nothing is open. */
 export async function openPlane(
@@ -105,9 +99,8 @@ const [lookMs, quietLooks, looksMax] = [50, 6, 1200];
  */
 export async function makeTemplate(host: PlaneHost, signal: AbortSignal): Promise<PlaneTemplate | undefined> {
   if (host.options.simulate.length > 0) return undefined;
-  const { clock, random } = host;
-  const wanted = { folder: undefined, isUsed: false, isKeeper: true, acceptLoss: false, names: [], clock, random };
-  const credentials = await preparePlaneCredentials(wanted);
+  const { clock } = host;
+  const credentials = await newCredentials(host);
   const hidden: PlaneHost = {
     ...host,
     clock: hurried(clock),
@@ -118,9 +111,12 @@ export async function makeTemplate(host: PlaneHost, signal: AbortSignal): Promis
   const undo: (() => MaybePromise<void>)[] = [];
   const settings: PlaneSettings = {
     name: "template",
+    uid: "",
     urls: ["https://template.invalid"],
-    folder: undefined,
+    issuers: ["https://template.invalid"],
+    place: {},
     quotaBytes: () => undefined,
+    confirm: () => Promise.resolve(),
   };
   const { plane, assembled, cache } = await open(hidden, settings, credentials, undo);
   try {
@@ -149,16 +145,20 @@ const valuesOf = ({ frontProxy }: PlaneCredentials) => ({ frontProxyAuthority: f
 
 async function open(
   host: PlaneHost,
-  { name, urls, folder, isUntouched, quotaBytes }: PlaneSettings,
+  settings: PlaneSettings,
   credentials: PlaneCredentials,
   undo: (() => MaybePromise<void>)[],
 ): Promise<{ readonly plane: Plane; readonly assembled: Assembled; readonly cache: WatchCache }> {
   const { clock, random } = host;
-  const options = planeOptions(host.options, urls);
+  const { name, urls, issuers, place } = settings;
+  const { folder } = place;
+  const options = planeOptions(host.options, issuers, place);
   const marker = folder === undefined ? undefined : checkDataFolder(folder, options.apiDomain);
   const clientTrust = trustOf(credentials);
   const plans = await plansOf(host, options, credentials, clientTrust);
-  const parts = { ...host, options, plans, log: host.log.with({ plane: name }), folder, clientTrust };
+  const log = host.log.with({ plane: name });
+  // The store of a plane is that of one server, whichever of its processes has opened it.
+  const parts = { ...host, options, plans, log, folder, clientTrust, processes: undefined };
   const end = new AbortController();
   let assembled: Assembled | undefined;
   const observed = observe(parts, () => assembled);
@@ -166,7 +166,7 @@ async function open(
   const encryption = host.encryption && (await openEncryption(host.encryption, { ...parts, ...observed }));
   undo.push(() => encryption?.close());
   let stored: WatchCache | undefined;
-  const quota = quotaOf(host, { name, quotaBytes }, () => stored);
+  const quota = quotaOf(host, settings, () => stored);
   const store = await openStore({
     ...parts,
     bound: (log) => new QuotaLog(log, quota, clock),
@@ -177,14 +177,18 @@ async function open(
     isExpected: marker?.holds.includes("store") === true,
     builtIn: plans.kinds.table.definitions,
     server: random.uuid(),
+    etcdStores: place.etcd?.stores,
     encryption,
     undo: (step) => void undo.push(step),
   });
   const { cache } = store;
   stored = cache;
-  const template = isEmpty(cache) ? host.template() : undefined;
-  await template?.write(cache, { clock, random, ...valuesOf(credentials) });
-  const firstWork = template === undefined && isUntouched !== true ? undefined : Promise.withResolvers<void>();
+  const peers = await enterPeers(
+    { ...parts, ...observed, cache, encryptionRules: () => encryption?.rules ?? [] },
+    undo,
+  );
+  await settings.confirm();
+  const firstWork = await writeFirst(host, settings, credentials, cache);
   addHealthChecks(observed.health, {
     store: cache,
     isSynced: () => assembled?.isSynced() === true,
@@ -195,7 +199,7 @@ async function open(
     ...parts,
     ...observed,
     cache,
-    peers: undefined,
+    peers,
     encrypts: (of) => encryption?.encrypts(of) === true,
     endpoints: endpointsOf(observed),
     adminToken: credentials.adminToken,
@@ -203,30 +207,87 @@ async function open(
     firstWork: firstWork?.promise,
     endOfService: end.signal,
   });
-  if (folder !== undefined && marker?.holds.includes("store") !== true)
-    await writePrivateFiles(folder, [markerFile(options.apiDomain, ["credentials", "store"])]);
+  if (marker?.holds.includes("store") !== true) await markFolder(folder, options);
+  await peers?.serve();
   store.served?.();
   started();
-  const opened = assembled;
-  const close = (): Promise<ReadonlySet<string>> => closeAll(host, options, { assembled: opened, store, encryption });
-  const plane = new Plane({ host, assembled, cache, end, share: host.turns.share(), close, wake: firstWork?.resolve });
+  const opened = { assembled, store, encryption, peers };
+  const close = (): Promise<ReadonlySet<string>> => closeAll(host, options, opened);
+  const plane = new Plane({ host, assembled, cache, peers, end, close, wake: firstWork?.resolve });
   return { plane, assembled, cache };
+}
+
+/** Notes in a folder that it has a store from now on. */
+async function markFolder(folder: string | undefined, { apiDomain }: ServerOptions): Promise<void> {
+  if (folder === undefined) return;
+  await writePrivateFiles(folder, [markerFile(apiDomain, ["credentials", "store"])]);
+}
+
+/**
+ * Writes the first objects of a new plane. Resolves with what begins its controllers, which have nothing to do before;
+ * `undefined`: they begin at once.
+ */
+async function writeFirst(
+  { template, clock }: PlaneHost,
+  { uid, isUntouched }: PlaneSettings,
+  credentials: PlaneCredentials,
+  cache: WatchCache,
+): Promise<PromiseWithResolvers<void> | undefined> {
+  const first = isEmpty(cache) ? template() : undefined;
+  await first?.write(cache, { clock, uid, ...valuesOf(credentials) });
+  if (first === undefined && isUntouched !== true) return undefined;
+  const begun = Promise.withResolvers<void>();
+  if (cache.isShared) await onChange(cache, begun.resolve);
+  return begun;
+}
+
+/** Makes this server known to the others that have the plane open, if there may be others. */
+async function enterPeers(parts: PeersParts, undo: (() => MaybePromise<void>)[]): Promise<Peers | undefined> {
+  if (!parts.cache.isShared) return undefined;
+  const { openPeers } = await import("../peers.ts");
+  const peers = await openPeers(parts);
+  undo.push(() => peers.close());
+  return peers;
+}
+
+/** Calls back once, when an object has changed since, or the store is closed. */
+async function onChange(cache: WatchCache, changed: () => void): Promise<void> {
+  let isOver = false;
+  const over = (): void => {
+    isOver = true;
+    changed();
+  };
+  const watch = await cache.watch({
+    prefix: allPrefix,
+    after: cache.revision,
+    deliver(events) {
+      if (!isOver && events.some(({ entry }) => !isSetting(entry.key))) over();
+      return true;
+    },
+    // A change may have been missed.
+    ended: over,
+  });
+  if (isCompacted(watch)) over();
+  else watch.resume();
 }
 
 interface OpenedParts {
   readonly assembled: Assembled;
   readonly store: OpenedStore;
   readonly encryption: Encryption | undefined;
+  readonly peers: Peers | undefined;
 }
 
 /** Closes everything, and resolves with the digests of the bootstrap tokens. */
 async function closeAll(
   host: PlaneHost,
   { enableBootstrapTokenAuth }: ServerOptions,
-  { assembled, store, encryption }: OpenedParts,
+  { assembled, store, encryption, peers }: OpenedParts,
 ): Promise<ReadonlySet<string>> {
   const tokens = enableBootstrapTokenAuth ? await bootstrapDigests(assembled.client, host) : noTokens;
+  peers?.leave();
   await assembled.close();
+  await peers?.close();
   await store.cache.close();
   await store.close?.();
   encryption?.close();
@@ -350,9 +411,8 @@ interface OpenParts {
   readonly host: PlaneHost;
   readonly assembled: Assembled;
   readonly cache: WatchCache;
+  readonly peers: Peers | undefined;
   readonly end: AbortController;
-  /** The share of the plane in the event loop. */
-  readonly share: PlaneShare;
   /** Closes everything, and resolves with the digests of the plane's bootstrap tokens. */
   readonly close: () => Promise<ReadonlySet<string>>;
   /** Begins the work of controllers; `undefined` where it has begun. */
@@ -374,6 +434,8 @@ export class Plane {
   /** The requests that were not answered yet, and the open streams. */
   readonly #running = new Set<ApiRequest>();
   readonly #seats: PlaneSeats;
+  /** The share of the plane in the event loop. */
+  readonly #share: PlaneShare;
   /** The time at which the last request of a known user ended, by the monotonic clock. */
   #usedMs: number;
   #isUntouched: boolean;
@@ -385,6 +447,7 @@ export class Plane {
     this.#usedMs = parts.host.clock.monotonic();
     this.#isUntouched = parts.wake !== undefined;
     this.#seats = new PlaneSeats(seats, parts.host.clock);
+    this.#share = parts.host.turns.share();
   }
 
   /**
@@ -430,15 +493,18 @@ export class Plane {
         },
       };
     };
-    const { assembled, share } = this.#parts;
+    const { assembled, peers } = this.#parts;
+    const share = this.#share;
     const work = (): MaybePromise<Reply> => {
       // The plane may have ended, or the client gone, while the request waited.
       if (this.ended !== undefined) return statusReply(this.ended);
       return request.aborted
         ? noRoom()
-        : andThen(
-            share.result(() => assembled.handle(request)),
-            divided,
+        : andThen(peers?.comeBack(), () =>
+            andThen(
+              share.result(() => assembled.handle(request)),
+              divided,
+            ),
           );
     };
     const divided = (reply: Reply): Reply =>

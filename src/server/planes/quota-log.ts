@@ -17,7 +17,10 @@ export interface ByteQuota {
   refusal(used: number, limit: number): StatusError;
 }
 
-/** The time after which bytes are counted again before a write is refused: objects expire by themselves. */
+/**
+ * The time after which bytes are counted again before a write is refused, since objects expire by themselves, and before any
+ * write where other servers write, too.
+ */
 const countAgainMs = 1000;
 
 export class QuotaLog extends ForwardingLog {
@@ -59,7 +62,8 @@ export class QuotaLog extends ForwardingLog {
   #check(addedBytes: number, limit: number): void {
     const isTooMuch = (): boolean => this.#usedBytes + this.#pendingBytes + addedBytes > limit;
     const now = this.#clock.monotonic();
-    if (this.#countedMs === Number.NEGATIVE_INFINITY || (isTooMuch() && now >= this.#countedMs + countAgainMs)) {
+    const isOld = now >= this.#countedMs + countAgainMs;
+    if (this.#countedMs === Number.NEGATIVE_INFINITY || (isOld && (this.isShared || isTooMuch()))) {
       this.#usedBytes = this.#quota.count();
       this.#countedMs = now;
     }
