@@ -14,10 +14,11 @@ import { command, formFlag } from "./command.ts";
 import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
 import { isStructured, withoutManagedFields } from "./output.ts";
 import { hasNoHistory, pastPath, readPast } from "./past-events.ts";
-import { type Cell, isColoured, tableText, valueText } from "./print.ts";
+import { type Cell, isColoured, printWarnings, tableText, valueText } from "./print.ts";
 import { checkOneTarget, oneTarget } from "./explain/one-target.ts";
 import { fieldsAt, type KeyPath, FieldOwners, withFields, withoutFields } from "#meta/field-owners.ts";
 import { type Fight, fightsOf, memberPath } from "./explain/fights.ts";
+import { untoldBy } from "./explain/old-servers.ts";
 import { keyPathOf } from "./explain/field-path.ts";
 
 const flags = {
@@ -79,15 +80,15 @@ export const blame = command(flags, help, async (settings, rest) => {
       return;
     }
     process.stdout.write(asText(lines) + fightsText(past.fights ?? [], address));
-    if (past.unknown !== undefined) process.stderr.write(`${printable(past.unknown)}\n`);
+    printWarnings(past.unknown);
   });
 });
 
 interface FightsRead {
   /** `undefined` where they cannot be known. */
   readonly fights?: readonly Fight[];
-  /** A sentence about what cannot be known. */
-  readonly unknown?: string;
+  /** Sentences about what cannot be known. */
+  readonly unknown: readonly string[];
 }
 
 /** The number of versions in which fights are looked for. */
@@ -95,13 +96,14 @@ const versionsMax = 50;
 
 /** Looks into the history for managers who take a field from each other. */
 async function readFights(cluster: OpenCluster, { resource, namespace, name }: ObjectAddress): Promise<FightsRead> {
+  const untold = await untoldBy(cluster, "blame");
   try {
     const { items } = await readPast(cluster, pastPath(resource, namespace, name), versionsMax);
-    return { fights: fightsOf(items) };
+    return { fights: fightsOf(items), unknown: untold };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const reason = hasNoHistory(error) ? "this server keeps no history" : `the history cannot be read (${error.said})`;
-    return { unknown: `${reason}: who wrote these fields before their present managers cannot be known` };
+    return { unknown: [...untold, `${reason}: who wrote these fields before their present managers cannot be known`] };
   }
 }
 

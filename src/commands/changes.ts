@@ -19,6 +19,7 @@ import { isStructured } from "./output.ts";
 import type { PastItem } from "#meta/past-item.ts";
 import { differenceText, hasNoHistory, headlineOf, nameOfItem, pastPath, readPast, shownItem } from "./past-events.ts";
 import { isColoured, valueText } from "./print.ts";
+import { untoldBy } from "./explain/old-servers.ts";
 import { targetsOf } from "./targets.ts";
 
 const flags = {
@@ -221,15 +222,17 @@ async function printPresent(
     }
   }
   hidden.print();
-  process.stderr.write(
-    "this server keeps no history: deletions, and values before a change, cannot be known here, nor all but the last change of each manager\n",
-  );
+  const unknown = [
+    "this server keeps no history: deletions, and values before a change, cannot be known here, nor all but the last change of each manager",
+    ...(await untoldBy(cluster, "changes")),
+  ];
+  for (const text of unknown) process.stderr.write(`${text}\n`);
   if (isStructured(output)) {
     const items = found.map(({ resource: { group, version, kind }, object, time, manager, operation }) => {
       const { name, namespace: ns, uid } = object.metadata;
       return { group, version, kind, name, namespace: ns, uid, time, timeSource: "managedFields", manager, operation };
     });
-    process.stdout.write(valueText(output, { kind: "Changes", apiVersion: "binnacle/v1", items }));
+    process.stdout.write(valueText(output, { kind: "Changes", apiVersion: "binnacle/v1", items, unknown }));
     return;
   }
   for (const { resource, object, time, manager, operation } of found) {

@@ -11,6 +11,7 @@ import { isStructured } from "./output.ts";
 import { type Cell, isColoured, printWarnings, tableText, valueText } from "./print.ts";
 import { allMetadata, type FoundObject, type FoundObjects, unreadTexts } from "./explain/all-metadata.ts";
 import { deletionNotes, removalCommand, strangeFinalizers } from "./explain/deletion.ts";
+import { untoldBy } from "./explain/old-servers.ts";
 import { checkOneTarget, oneTarget } from "./explain/one-target.ts";
 
 const flags = {
@@ -67,17 +68,13 @@ export const tree = command(flags, help, async (settings, rest) => {
     const index = new OwnerIndex(cluster, found);
     const owners = await index.ownersOf(root, 0);
     const node = isNamespace ? index.namespaceNodeOf(root, conditionNotes(object)) : index.nodeOf(root, [], 0);
+    const unread = [...(await untoldBy(cluster, "tree")), ...unreadTexts(found.unread)];
     if (isStructured(output)) {
-      const data = {
-        ...nodeData(node),
-        owners: owners.map(ownerData),
-        next: adviceOf(node),
-        unread: unreadTexts(found.unread),
-      };
+      const data = { ...nodeData(node), owners: owners.map(ownerData), next: adviceOf(node), unread };
       process.stdout.write(valueText(output, data));
       return;
     }
-    printWarnings(unreadTexts(found.unread));
+    printWarnings(unread);
     process.stdout.write(treeText(node, owners));
     const advice = adviceOf(node);
     if (advice.length === 0) return;

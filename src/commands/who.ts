@@ -9,9 +9,10 @@ import { StartError } from "#std/start-error.ts";
 import { command, formFlag } from "./command.ts";
 import { clusterFlags, withCluster } from "./open-cluster.ts";
 import { isStructured } from "./output.ts";
-import { isColoured, tableText, valueText } from "./print.ts";
+import { isColoured, printWarnings, tableText, valueText } from "./print.ts";
 import { askedAction } from "./explain/asked-action.ts";
 import { readGrants } from "./explain/grants.ts";
+import { untoldBy } from "./explain/old-servers.ts";
 
 const flags = {
   ...clusterFlags,
@@ -62,12 +63,14 @@ export const who = command(flags, help, async (settings, [word = "", ...rest]) =
     const action = await askedAction(cluster, { rest, subresource, isEverywhere, command: "who can" });
     const grants = await readGrants(cluster, action.namespace);
     const holders = grants.flatMap((grant) => holdersOf(grant, action, isEverywhere));
+    const unknown = await untoldBy(cluster, "who can");
     if (isStructured(output)) {
       process.stdout.write(
-        valueText(output, { action: actionWords(action), always: [`Group ${groupMasters}`], holders }),
+        valueText(output, { action: actionWords(action), always: [`Group ${groupMasters}`], holders, unknown }),
       );
       return;
     }
+    printWarnings(unknown);
     process.stdout.write(holdersText(holders, action, isColoured(process.stdout)));
   });
 });

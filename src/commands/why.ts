@@ -21,7 +21,8 @@ import { clusterFlags, type OpenCluster, withCluster } from "./open-cluster.ts";
 import { isStructured } from "./output.ts";
 import { valueText } from "./print.ts";
 import { askedAction } from "./explain/asked-action.ts";
-import { readGrants } from "./explain/grants.ts";
+import { rbacGroup, readGrants } from "./explain/grants.ts";
+import { untoldBy } from "./explain/old-servers.ts";
 
 const flags = {
   ...clusterFlags,
@@ -71,22 +72,61 @@ export const why = command(flags, help, async (settings, rest) => {
   await withCluster(own, async (cluster) => {
     const action = await askedAction(cluster, { rest, subresource, isEverywhere, command: "why" });
     const user = name === undefined ? await callerOf(cluster) : { name, groups: withImplied(name, groups) };
-    const attributes = { ...action, user };
+    const attributes = { ...action, user: user ?? nobody };
     const decision = await decide(cluster, attributes, name === undefined);
-    const explanation = explainAccess(await readGrants(cluster, action.namespace), attributes, decision.allowed);
-    const group = await cluster.groupOf("rbac.authorization");
-    const suggestion = decision.allowed ? [] : wouldAllow(attributes, group);
-    process.stdout.write(
-      isStructured(output)
-        ? valueText(output, asData(attributes, decision, explanation, suggestion))
-        : asText(attributes, decision, explanation, suggestion),
-    );
+    const answer: Answer = { attributes, decision, ...(await explain(cluster, attributes, decision)) };
+    process.stdout.write(isStructured(output) ? valueText(output, asData(answer)) : asText(answer));
     if (!decision.allowed) process.exitCode = 1;
   });
 });
 
-/** Returns who asks. Rejects with `StartError` where the server does not say it. */
-async function callerOf(cluster: OpenCluster): Promise<UserInfo> {
+/** The user of a caller whom the server does not name. */
+const nobody: UserInfo = { name: "", groups: [] };
+
+/** A decision with all that is known of its reasons. */
+interface Answer {
+  readonly attributes: Attributes;
+  readonly decision: Decision;
+  /** `undefined` where it cannot be said. */
+  readonly explanation: AccessExplanation | undefined;
+  /** The objects that would allow the action. */
+  readonly suggestion: readonly Unstructured[];
+  /** Sentences about what cannot be known. */
+  readonly unknown: readonly string[];
+}
+
+/** Explains a decision as far as the server and the rights of the caller let it. */
+async function explain(
+  cluster: OpenCluster,
+  attributes: Attributes,
+  { allowed }: Decision,
+): Promise<Pick<Answer, "explanation" | "suggestion" | "unknown">> {
+  const untold = await untoldBy(cluster, "why");
+  if (attributes.user === nobody) {
+    const unnamed = "which rule decides is not known, since the server does not say who you are, as before 1.28";
+    return {
+      explanation: undefined,
+      suggestion: [],
+      unknown: [...untold, `${unnamed}: name yourself with --as and --as-group`],
+    };
+  }
+  try {
+    const suggestion = allowed ? [] : wouldAllow(attributes, await rbacGroup(cluster));
+    try {
+      const grants = await readGrants(cluster, attributes.namespace);
+      return { explanation: explainAccess(grants, attributes, allowed), suggestion, unknown: untold };
+    } catch (error) {
+      if (!(error instanceof StartError)) throw error;
+      return { explanation: undefined, suggestion, unknown: [...untold, error.message] };
+    }
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    return { explanation: undefined, suggestion: [], unknown: [...untold, error.message] };
+  }
+}
+
+/** Returns who asks; `undefined` where the server does not say it. */
+async function callerOf(cluster: OpenCluster): Promise<UserInfo | undefined> {
   interface Review {
     readonly status?: { readonly userInfo?: { readonly username?: string; readonly groups?: readonly string[] } };
   }
@@ -99,13 +139,9 @@ async function callerOf(cluster: OpenCluster): Promise<UserInfo> {
     const { username = "", groups = [] } = review.status?.userInfo ?? {};
     return { name: username, groups };
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 404) throw error;
-    throw new StartError(
-      "the server does not say who you are, as before 1.28: name the user with --as and --as-group",
-      {
-        cause: error,
-      },
-    );
+    // Clusters may take away the right to ask it.
+    if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 403)) throw error;
+    return undefined;
   }
 }
 
@@ -120,10 +156,11 @@ async function decide(cluster: OpenCluster, attributes: Attributes, isOwn: boole
     : { nonResourceAttributes: { verb, path } };
   const kind = isOwn ? "SelfSubjectAccessReview" : "SubjectAccessReview";
   const who = isOwn ? {} : { user: user.name, groups: user.groups };
-  const review = await cluster.call<Review>({
-    method: "POST",
-    path: `/apis/${authorization}/${kind.toLowerCase()}s`,
-    body: { apiVersion: authorization, kind, spec: { ...who, ...action } },
+  const reviewsPath = `/apis/${authorization}/${kind.toLowerCase()}s`;
+  const body = { apiVersion: authorization, kind, spec: { ...who, ...action } };
+  const review = await cluster.call<Review>({ method: "POST", path: reviewsPath, body }).catch((error: unknown) => {
+    if (!(error instanceof ApiError) || error.code !== 404) throw error;
+    throw new StartError(`the server answers no questions about access: it has no ${authorization}`, { cause: error });
   });
   const { allowed = false, reason = "", evaluationError = "" } = review.status ?? {};
   return { allowed, reason: [reason, evaluationError].filter((text) => text !== "").join("; ") };
@@ -135,12 +172,8 @@ const heldData = ({ grant, rule }: HeldRule): object => ({
   rule: rule.rule,
 });
 
-function asData(
-  attributes: Attributes,
-  { allowed, reason }: Decision,
-  { allowing, nearest, dangling }: AccessExplanation,
-  suggestion: readonly Unstructured[],
-): object {
+function asData({ attributes, decision: { allowed, reason }, explanation, suggestion, unknown }: Answer): object {
+  const { allowing = [], nearest = [], dangling = [] } = explanation ?? {};
   const resource = ruleResource(attributes);
   return {
     user: { name: attributes.user.name, groups: attributes.user.groups },
@@ -151,17 +184,30 @@ function asData(
     nearest: nearest.map((one) => ({ ...heldData(one), lacks: shortfallWords(one.lacks, attributes, resource) })),
     missingRoles: dangling.map((grant) => ({ binding: bindingText(grant), role: roleText(grant) })),
     wouldAllow: suggestion,
+    unknown,
   };
 }
 
-function asText(
+function asText({ attributes, decision, explanation, suggestion, unknown }: Answer): string {
+  const who = attributes.user === nobody ? "You" : JSON.stringify(attributes.user.name);
+  const lines = [`${who} ${decision.allowed ? "may" : "may not"} ${actionWords(attributes)}.`];
+  if (explanation === undefined && decision.reason !== "") lines.push(`  The server's reason: ${decision.reason}`);
+  if (explanation !== undefined) lines.push(...explanationLines(attributes, decision, explanation));
+  for (const text of unknown) lines.push(`  Not known: ${text}`);
+  const isRefusedOtherwise = explanation !== undefined && explanation.allowing.length > 0;
+  if (suggestion.length > 0 && !isRefusedOtherwise) {
+    lines.push("", "These objects would allow it (binnacle apply -f -):", "");
+    return `${lines.join("\n")}\n${suggestion.map((object) => `---\n${valueText("yaml", object)}`).join("")}`;
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function explanationLines(
   attributes: Attributes,
   { allowed, reason }: Decision,
   { allowing, nearest, bindings, dangling }: AccessExplanation,
-  suggestion: readonly Unstructured[],
-): string {
-  const who = JSON.stringify(attributes.user.name);
-  const lines = [`${who} ${allowed ? "may" : "may not"} ${actionWords(attributes)}.`];
+): readonly string[] {
+  const lines: string[] = [];
   for (const { grant, rule } of allowing) {
     lines.push(`  ${bindingText(grant)} gives ${roleText(grant)}, which allows: ${ruleWords(rule.rule)}`);
   }
@@ -185,10 +231,8 @@ function asText(
       );
     }
     for (const grant of dangling) lines.push(`  ${bindingText(grant)} names ${roleText(grant)}, which does not exist.`);
-    lines.push("", "These objects would allow it (binnacle apply -f -):", "");
-    return `${lines.join("\n")}\n${suggestion.map((object) => `---\n${valueText("yaml", object)}`).join("")}`;
   }
-  return `${lines.join("\n")}\n`;
+  return lines;
 }
 
 function bindingsText(bindings: number, { namespace, user }: Attributes): string {

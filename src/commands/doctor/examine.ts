@@ -3,6 +3,7 @@ import { ApiError } from "#client/api-error.ts";
 import { StartError } from "#std/start-error.ts";
 import type { OpenCluster } from "../open-cluster.ts";
 import { allMetadata, unreadTexts } from "../explain/all-metadata.ts";
+import { untoldBy } from "../explain/old-servers.ts";
 import { extensionChecks } from "./extension-checks.ts";
 import type { DoctorCheck, DoctorFinding, ExaminedCluster } from "./finding.ts";
 import { objectChecks } from "./object-checks.ts";
@@ -43,7 +44,10 @@ export async function examine(cluster: OpenCluster, nowMs: number): Promise<Repo
   // A definition whose objects cannot be read is a finding.
   const isFound = (kind: string): boolean =>
     findings.some(({ about }) => about.startsWith(`customresourcedefinition/${kind} `));
-  unread.unshift(...unreadTexts(found.unread.filter(({ kind }) => !isFound(kind))));
+  unread.unshift(
+    ...(await untoldBy(cluster, "doctor")),
+    ...unreadTexts(found.unread.filter(({ kind }) => !isFound(kind))),
+  );
   return { findings: findings.sort(bySeverity), checks: checks.map(({ name }) => name), unread };
 }
 

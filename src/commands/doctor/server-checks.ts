@@ -15,20 +15,35 @@ export const serverChecks: readonly DoctorCheck[] = [
   { name: "refused requests", run: refusedRequests },
 ];
 
+/** The paths of health, the one of servers before 1.16 last. */
+const healthPaths = ["/readyz?verbose", "/healthz"];
+
 async function health({ cluster }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
+  for (const path of healthPaths) {
+    const finding = await healthAt(cluster, path);
+    if (finding !== "no such path") return finding === undefined ? [] : [finding];
+  }
+  throw new StartError("the server has no path that says it");
+}
+
+async function healthAt(
+  cluster: ExaminedCluster["cluster"],
+  path: string,
+): Promise<DoctorFinding | "no such path" | undefined> {
   try {
-    await cluster.rest.bytes({ method: "GET", path: "/readyz?verbose", accept: "text/plain" });
-    return [];
+    await cluster.rest.bytes({ method: "GET", path, accept: "text/plain" });
+    return undefined;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (error.code === 403) return [];
+    if (error.code === 404) return "no such path";
+    if (error.code === 403) return undefined;
     const what = `It is not ready: ${
       error.said
         .split("\n")
         .filter((line) => line.startsWith("[-]"))
         .join(", ") || error.said
     }`;
-    return [{ severity: "problem", about: "server", what, next: "See its log for the check that fails." }];
+    return { severity: "problem", about: "server", what, next: "See its log for the check that fails." };
   }
 }
 

@@ -11,7 +11,7 @@ import type { OpenCluster } from "../open-cluster.ts";
  * `StartError`, which says what the caller may not read.
  */
 export async function readGrants(cluster: OpenCluster, namespace: string): Promise<readonly Grant[]> {
-  const group = await cluster.groupOf("rbac.authorization");
+  const group = await rbacGroup(cluster);
   const inNamespace = namespace === "" ? "" : `/namespaces/${encodeURIComponent(namespace)}`;
   const read = (path: string): Promise<readonly Unstructured[]> => readAll(cluster, `/apis/${group}/v1${path}`);
   const [clusterRoles, roles, clusterBindings, bindings] = await Promise.all([
@@ -21,6 +21,17 @@ export async function readGrants(cluster: OpenCluster, namespace: string): Promi
     read(`${inNamespace}/rolebindings`),
   ]);
   return grantsOf({ clusterRoles, roles, clusterBindings, bindings });
+}
+
+/** Returns the name of the group of roles on this server. Rejects with `StartError` where it has none. */
+export async function rbacGroup(cluster: OpenCluster): Promise<string> {
+  try {
+    return await cluster.groupOf("rbac.authorization");
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    const why = "this server has no roles and bindings (RBAC), so what it allows is written down elsewhere";
+    throw new StartError(why, { cause: error });
+  }
 }
 
 async function readAll(cluster: OpenCluster, path: string): Promise<readonly Unstructured[]> {
