@@ -6,7 +6,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { ServedKind } from "./kinds.ts";
 import { asPart, hrefOf } from "./routes.ts";
-import type { FeedColumn, FeedState, FeedRow, TableFeed } from "./table-feed.ts";
+import type { FeedColumn, FeedState, FeedRow, TableFeed, TableOrder } from "./table-feed.ts";
 import { ageText, plainText, Text } from "./text.tsx";
 
 interface LiveTableProps {
@@ -57,7 +57,9 @@ export function LiveTable({ feed, kind, isWide, word, showsNamespace }: LiveTabl
   const columns = feed.columns.value
     .map((column, at): ShownColumn => ({ ...column, at }))
     .filter(({ priority = 0 }) => isWide || priority === 0);
-  const rows = useMemo(() => shownRows(feed.rows(), word, order.value), [feed.version.value, word, order.value]);
+  useEffect(() => feed.arrange(tableOrder(word, order.value)), [feed, word, order.value]);
+  // The rows are read anew with each version.
+  const rows = feed.version.value >= 0 ? feed.rows() : [];
   const first = Math.max(0, Math.floor(top.value / rowHeight) - margin);
   const last = Math.min(rows.length, first + Math.ceil(height.value / rowHeight) + 2 * margin);
   const widths = useMemo(() => columnWidths(columns, rows), [columns.length, rows.length > 0]);
@@ -96,15 +98,19 @@ export function LiveTable({ feed, kind, isWide, word, showsNamespace }: LiveTabl
 const objectHref = ({ group, version, resource }: ServedKind, { namespace, name }: FeedRow): string =>
   hrefOf("object", [asPart(group), version, resource, asPart(namespace), name]);
 
-/** Returns the rows whose name fits, in the order that is asked for. */
-function shownRows(rows: readonly FeedRow[], word: string, order: Order | undefined): readonly FeedRow[] {
-  const found = word === "" ? rows : rows.filter(({ name }) => name.toLowerCase().includes(word));
-  if (order === undefined) return found;
-  const { at, isDown, isAge } = order;
-  const sign = isDown ? -1 : 1;
-  const keyed = found.map((row) => ({ row, key: sortKey(isAge ? -Date.parse(row.created ?? "") : row.cells[at]) }));
-  keyed.sort((one, other) => sign * (one.key < other.key ? -1 : one.key > other.key ? 1 : 0));
-  return keyed.map(({ row }) => row);
+/** Returns the order for rows whose name has `word`; `undefined` for all rows in the order of the server. */
+function tableOrder(word: string, order: Order | undefined): TableOrder | undefined {
+  if (word === "" && order === undefined) return undefined;
+  const { at = -1, isDown = false, isAge = false } = order ?? {};
+  return {
+    fits: ({ name }) => word === "" || name.toLowerCase().includes(word),
+    sortKeyOf(row) {
+      if (order === undefined) return row.key;
+      // An object without a time counts as made long ago.
+      return isAge ? -(Date.parse(row.created ?? "") || 0) : sortKey(row.cells[at]);
+    },
+    isDown,
+  };
 }
 
 /** Returns what a cell is sorted by. Numbers in texts count as numbers, in the form of a text: comparing is fast then. */
@@ -214,7 +220,7 @@ const stateTexts: Readonly<Record<FeedState, string>> = {
 
 function Status({ feed, shown }: { readonly feed: TableFeed; readonly shown: number }) {
   const { state, problem, remaining } = feed;
-  const all = feed.version.value >= 0 ? feed.rows().length : 0;
+  const all = feed.version.value >= 0 ? feed.count : 0;
   const left = remaining.value > 0 ? `, ${remaining.value.toLocaleString("en")} more to come` : "";
   return (
     <p class="status" role="status">

@@ -1,9 +1,11 @@
 /**
- * A table of the server, kept up to date: the list is read in pages, then watched from its version. Changes are shown
- * once a frame, however many come. When the server no longer has that version (410), the list is read again.
+ * A table of the server, kept up to date: the list is read in pages, then watched from its version. Changes wait for the
+ * next frame, which takes a bounded number of them: of several changes of a row the last one alone. When the server no
+ * longer has that version (410), the list is read again.
  */
 import { signal } from "@preact/signals";
 import { type Api, ApiFailure } from "./api.ts";
+import { compareSortKeys, type RowChange, type SortKey, SortedRows } from "./sorted-rows.ts";
 
 export interface FeedColumn {
   readonly name: string;
@@ -67,6 +69,23 @@ interface FeedOptions {
   readonly fieldSelector: string;
 }
 
+/** The order in which rows are shown, and which of them are. */
+export interface TableOrder {
+  fits(row: FeedRow): boolean;
+  sortKeyOf(row: FeedRow): SortKey;
+  readonly isDown: boolean;
+}
+
+/** The order in which the server lists. */
+const listed: TableOrder = { fits: () => true, sortKeyOf: ({ key }) => key, isDown: false };
+
+/** The maximum changes, and rows of a new order, of a frame. */
+const changesMax = 500;
+const arrangedMax = 2000;
+
+/** The maximum events that are read at once, without leaving time for frames. */
+const eventsMax = 200;
+
 export class TableFeed {
   readonly columns = signal<readonly FeedColumn[]>([]);
   /** Changes with the rows. */
@@ -77,10 +96,13 @@ export class TableFeed {
   readonly remaining = signal(0);
   readonly #options: FeedOptions;
   readonly #abort = new AbortController();
-  #byKey = new Map<string, FeedRow>();
-  #sorted: FeedRow[] = [];
+  /** The rows that are shown, and the changes that wait: at most one for each row that is there or will be. */
+  readonly #byKey = new Map<string, FeedRow>();
+  readonly #waiting = new Map<string, FeedRow | undefined>();
+  #sorted = sortedBy(listed);
+  /** The rows in a new order, which are not all there yet, and the keys of those that are missing. */
+  #arranging: { readonly sorted: SortedRows<FeedRow>; readonly missing: IterableIterator<string> } | undefined;
   #isFrameDue = false;
-  #areRowsOld = false;
 
   constructor(options: FeedOptions) {
     this.#options = options;
@@ -91,13 +113,20 @@ export class TableFeed {
     this.#abort.abort();
   }
 
-  /** Returns the rows by namespace and name. The array must not be changed. */
+  /** Returns the rows that fit, in their order. The array must not be changed. */
   rows(): readonly FeedRow[] {
-    if (this.#areRowsOld) {
-      this.#sorted = [...this.#byKey.values()].sort(byKey);
-      this.#areRowsOld = false;
-    }
-    return this.#sorted;
+    return this.#sorted.rows;
+  }
+
+  /** The number of rows, whether they fit or not. */
+  get count(): number {
+    return this.#byKey.size;
+  }
+
+  /** Arranges the rows anew over the next frames; the former order is shown until then. `undefined` is the server's. */
+  arrange(order: TableOrder | undefined): void {
+    this.#arranging = { sorted: sortedBy(order ?? listed), missing: [...this.#byKey.keys()].values() };
+    this.#requestFrame();
   }
 
   async #run(): Promise<void> {
@@ -134,7 +163,8 @@ export class TableFeed {
   /** Reads all pages. Returns the version of the list. */
   async #list(): Promise<string> {
     this.state.value = "reading";
-    const rows = new Map<string, FeedRow>();
+    const keys = new Set<string>();
+    const later: FeedRow[] = [];
     // The first list is shown page by page; a later one replaces the rows when it is complete.
     const isFirst = this.#byKey.size === 0;
     let resourceVersion = "";
@@ -148,15 +178,17 @@ export class TableFeed {
       if (page.kind !== "Table")
         throw new ApiFailure(400, { message: "this server does not make tables of this kind" });
       if (page.columnDefinitions) this.columns.value = page.columnDefinitions;
-      for (const wire of page.rows ?? []) add(rows, wire);
+      const rows = (page.rows ?? []).map(rowOf);
+      for (const { key } of rows) keys.add(key);
       resourceVersion = page.metadata?.resourceVersion ?? "";
       next = page.metadata?.continue ?? "";
       this.remaining.value = page.metadata?.remainingItemCount ?? 0;
-      if (isFirst || next === "") {
-        this.#byKey = rows;
-        this.#changed();
-      }
+      if (isFirst) for (const row of rows) this.#change(row.key, row);
+      else later.push(...rows);
     } while (next !== "");
+    for (const row of later) this.#change(row.key, row);
+    for (const key of [...this.#byKey.keys(), ...this.#waiting.keys()])
+      if (!keys.has(key)) this.#change(key, undefined);
     return resourceVersion;
   }
 
@@ -171,6 +203,7 @@ export class TableFeed {
     });
     this.state.value = "live";
     this.problem.value = "";
+    let events = 0;
     try {
       for await (const line of linesOf(response.body!)) {
         const { type, object } = JSON.parse(line) as TableEvent; // the server watches a table
@@ -179,11 +212,12 @@ export class TableFeed {
           throw new ApiFailure(object.code ?? 0, object);
         }
         resourceVersion = versionOf(object) ?? resourceVersion;
-        for (const wire of object.rows ?? []) {
-          if (type === "DELETED") this.#byKey.delete(keyOf(wire));
-          else if (type !== "BOOKMARK") add(this.#byKey, wire);
+        for (const wire of type === "BOOKMARK" ? [] : (object.rows ?? [])) {
+          const row = rowOf(wire);
+          this.#change(row.key, type === "DELETED" ? undefined : row);
         }
-        if (type !== "BOOKMARK") this.#changed();
+        events += 1;
+        if (events % eventsMax === 0) await pause(0, this.#abort.signal);
       }
     } catch (error) {
       if (error instanceof ApiFailure || this.#abort.signal.aborted) throw error;
@@ -193,28 +227,66 @@ export class TableFeed {
     return resourceVersion;
   }
 
-  /** Tells the page about changes, once a frame. */
-  #changed(): void {
-    this.#areRowsOld = true;
+  #change(key: string, row: FeedRow | undefined): void {
+    // A row that was never shown leaves nothing behind: a page in the background gets no frames.
+    if (row === undefined && !this.#byKey.has(key)) this.#waiting.delete(key);
+    else this.#waiting.set(key, row);
+    this.#requestFrame();
+  }
+
+  #requestFrame(): void {
     if (this.#isFrameDue) return;
     this.#isFrameDue = true;
     requestAnimationFrame(() => {
       this.#isFrameDue = false;
-      this.version.value += 1;
+      this.#frame();
     });
+  }
+
+  /** Takes what waits, up to the bounds of a frame, and tells the page. */
+  #frame(): void {
+    const changes = [...firstOf(this.#waiting.entries(), changesMax)].map(
+      ([key, row]): RowChange<FeedRow> => ({ key, row }),
+    );
+    for (const { key, row } of changes) {
+      this.#waiting.delete(key);
+      if (row === undefined) this.#byKey.delete(key);
+      else this.#byKey.set(key, row);
+    }
+    if (changes.length > 0) this.#sorted.change(changes);
+    const arranging = this.#arranging;
+    if (arranging !== undefined) {
+      const keys = [...firstOf(arranging.missing, arrangedMax)];
+      arranging.sorted.change([...keys.map((key) => ({ key, row: this.#byKey.get(key) })), ...changes]);
+      if (keys.length < arrangedMax) {
+        this.#sorted = arranging.sorted;
+        this.#arranging = undefined;
+      }
+    }
+    this.version.value += 1;
+    if (this.#waiting.size > 0 || this.#arranging !== undefined) this.#requestFrame();
   }
 }
 
-function keyOf({ object }: WireRow): string {
-  const { name = "", namespace = "" } = object?.metadata ?? {};
-  return `${namespace}/${name}`;
+const sortedBy = ({ fits, sortKeyOf, isDown }: TableOrder): SortedRows<FeedRow> =>
+  new SortedRows({
+    fits,
+    sortKeyOf,
+    compare: isDown ? (one, other) => compareSortKeys(other, one) : compareSortKeys,
+  });
+
+/** Takes at most `max` values of an iterator, which goes on behind them later. */
+function* firstOf<T>(values: IterableIterator<T>, max: number): Generator<T> {
+  for (let taken = 0; taken < max; taken++) {
+    const { value, done } = values.next();
+    if (done === true) return;
+    yield value;
+  }
 }
 
-function add(rows: Map<string, FeedRow>, wire: WireRow): void {
-  const { name = "", namespace = "", creationTimestamp: created, deletionTimestamp } = wire.object?.metadata ?? {};
-  const key = `${namespace}/${name}`;
-  const isDeleting = deletionTimestamp !== undefined;
-  rows.set(key, { key, namespace, name, cells: wire.cells, created, isDeleting });
+function rowOf({ cells, object }: WireRow): FeedRow {
+  const { name = "", namespace = "", creationTimestamp: created, deletionTimestamp } = object?.metadata ?? {};
+  return { key: `${namespace}/${name}`, namespace, name, cells, created, isDeleting: deletionTimestamp !== undefined };
 }
 
 /** Returns the version of an event: that of its row, or of the bookmark. */
@@ -222,8 +294,6 @@ function versionOf(table: Table): string | undefined {
   const row = table.rows?.[0]?.object?.metadata as { readonly resourceVersion?: string } | undefined;
   return row?.resourceVersion ?? (table.metadata?.resourceVersion || undefined);
 }
-
-const byKey = (one: FeedRow, other: FeedRow): number => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0);
 
 /** The maximum characters of a line; an event has one object. */
 const lineMax = 64 * 1024 * 1024;
@@ -241,7 +311,12 @@ async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string
 
 function pause(ms: number, abort: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    abort.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+    const end = (): void => {
+      clearTimeout(timer);
+      abort.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    abort.addEventListener("abort", end);
   });
 }
