@@ -50,12 +50,15 @@ class Measured {
 
   /** Resolves with the body of an answer, which must be a success. */
   send(method: string, path: string, body?: object | string, headers: Readonly<Record<string, string>> = {}): Promise<string> {
+    const text = typeof body === "object" ? JSON.stringify(body) : body;
     return new Promise((settle, reject) => {
       const stream = this.#session.request({
         ":method": method,
         ":path": path,
         authorization: `Bearer ${this.server.token}`,
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(text === undefined
+          ? {}
+          : { "content-type": "application/json", "content-length": Buffer.byteLength(text) }), // as Go's clients do
         ...headers,
       });
       let status = 0;
@@ -64,11 +67,11 @@ class Measured {
       stream.on("data", (chunk: Buffer) => chunks.push(chunk));
       stream.on("error", reject);
       stream.on("end", () => {
-        const text = Buffer.concat(chunks).toString();
-        if (status < 300) settle(text);
-        else reject(new Error(`${method} ${path} answered ${status}: ${text.slice(0, 300)}`));
+        const answer = Buffer.concat(chunks).toString();
+        if (status < 300) settle(answer);
+        else reject(new Error(`${method} ${path} answered ${status}: ${answer.slice(0, 300)}`));
       });
-      stream.end(typeof body === "object" ? JSON.stringify(body) : body);
+      stream.end(text);
     });
   }
 

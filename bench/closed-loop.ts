@@ -58,6 +58,7 @@ function post(session: ClientHttp2Session, path: string, token: string, body: st
       [constants.HTTP2_HEADER_PATH]: path,
       authorization: `Bearer ${token}`,
       "content-type": "application/json",
+      "content-length": Buffer.byteLength(body), // as Go's clients do
     });
     const chunks: Buffer[] = [];
     let code = 0;

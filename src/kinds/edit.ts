@@ -25,7 +25,7 @@ export function withField<T extends Fields, K extends keyof T>(object: T, name: 
 /** Fills absent fields with defaults. Names may be any text that a client sent. */
 export function fillAbsent<T extends Fields>(object: T, defaults: Partial<T>): T {
   let next: T | undefined;
-  for (const name of Object.keys(defaults) as (keyof T & string)[]) {
+  for (const name in defaults) {
     if (!Object.hasOwn(object, name) || isAbsent(object[name])) {
       setKey((next ??= { ...object }) as Record<string, unknown>, name, defaults[name]); // a copy is writable
     }
@@ -36,7 +36,7 @@ export function fillAbsent<T extends Fields>(object: T, defaults: Partial<T>): T
 /** Fills fields that are absent or have a zero value. */
 export function fillZero<T extends Fields>(object: T, defaults: Partial<T>): T {
   let next: T | undefined;
-  for (const name of Object.keys(defaults) as (keyof T & string)[]) {
+  for (const name in defaults) {
     if (isZero(object[name])) (next ??= { ...object })[name] = defaults[name]!; // defaults are defined
   }
   return next ?? object;
@@ -60,7 +60,8 @@ export function editItems<T extends Fields, K extends keyof T>(
 ): T {
   const items = (object[name] ?? []) as unknown as readonly ItemOf<T[K]>[]; // a list, by its type
   let next: ItemOf<T[K]>[] | undefined;
-  for (const [index, item] of items.entries()) {
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]!;
     const changed = change(item);
     if (changed !== item) (next ??= [...items])[index] = changed;
   }

@@ -22,14 +22,18 @@ export class FieldPath {
   }
 
   /** Returns the path of a field of the object itself, or of a field below it. */
-  static of(first: string, ...more: readonly string[]): FieldPath {
-    return FieldPath.root.child(first, ...more);
+  static of(first: string, second?: string, third?: string, fourth?: string): FieldPath {
+    return FieldPath.root.child(first, second, third, fourth);
   }
 
-  child(name: string, ...more: readonly string[]): FieldPath {
-    let path = this.#field(name);
-    for (const next of more) path = path.#field(next);
-    return path;
+  /** Returns the path of a field, or of one that is some steps below it. */
+  child(name: string, second?: string, third?: string, fourth?: string): FieldPath {
+    // A list of the names would be made for each of some hundred paths of a pod.
+    const path = this.#field(name);
+    if (second === undefined) return path;
+    const below = path.#field(second);
+    if (third === undefined) return below;
+    return fourth === undefined ? below.#field(third) : below.#field(third).#field(fourth);
   }
 
   /** Returns the path of a member of a list. */

@@ -147,6 +147,7 @@ function validateSize({ requests = {}, limits = {} }: VolumeResourceRequirements
 
 /** Compares two quantities. The decoder has refused other texts. */
 export function compareQuantityTexts(a: string, b: string): number {
+  if (a === b) return 0;
   const left = parseQuantity(a);
   const right = parseQuantity(b);
   return left === undefined || right === undefined ? 0 : compareQuantities(left, right);

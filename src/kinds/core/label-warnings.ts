@@ -8,11 +8,12 @@ import { labelWarnings, type NodeLabels, nodeSelectorWarnings, requirementWarnin
 export function nodeLabelWarnings(spec: PodSpec, path: FieldPath, labels: NodeLabels): string[] {
   const pathOf = (label: string): FieldPath => path.child("nodeSelector").key(label);
   const warnings = labelWarnings(Object.keys(spec.nodeSelector ?? {}), pathOf, labels);
+  if (spec.affinity?.nodeAffinity === undefined) return warnings;
   const affinityPath = path.child("affinity", "nodeAffinity");
   const {
     requiredDuringSchedulingIgnoredDuringExecution: required,
     preferredDuringSchedulingIgnoredDuringExecution: preferred = [],
-  } = spec.affinity?.nodeAffinity ?? {};
+  } = spec.affinity.nodeAffinity;
   const requiredPath = affinityPath.child("requiredDuringSchedulingIgnoredDuringExecution");
   addAll(warnings, nodeSelectorWarnings(required, requiredPath, labels));
   const preferredPath = affinityPath.child("preferredDuringSchedulingIgnoredDuringExecution");

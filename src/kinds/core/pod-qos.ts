@@ -13,14 +13,16 @@ export function qosClass(spec: PodSpec): "BestEffort" | "Burstable" | "Guarantee
       if (isPositive(request) || isPositive(limit)) isAnything = true;
       if (!isPositive(limit) || (request !== undefined && compareQuantities(request, limit) !== 0))
         isGuaranteed = false;
+      if (isAnything && !isGuaranteed) return "Burstable"; // whatever the others say
     }
   }
-  return !isAnything ? "BestEffort" : isGuaranteed ? "Guaranteed" : "Burstable";
+  return isAnything ? "Guaranteed" : "BestEffort";
 }
 
 /** Returns the resources that decide: those of the pod as a whole if it has some, else those of its containers. */
 function countedResources({ resources, initContainers, containers }: PodSpec): readonly ResourceRequirements[] {
-  const isWhole = Object.keys({ ...resources?.requests, ...resources?.limits }).length > 0;
+  const { requests = {}, limits = {} } = resources ?? {};
+  const isWhole = Object.keys(requests).length > 0 || Object.keys(limits).length > 0;
   if (resources !== undefined && isWhole) return [resources];
   return [...(initContainers ?? []), ...(containers ?? [])].map((container) => container.resources);
 }

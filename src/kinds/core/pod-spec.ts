@@ -133,12 +133,12 @@ const sourceDefaults: { readonly [K in SourceName]: (source: VolumeSources[K]) =
   image: (source) => fillZero(source, { pullPolicy: pullPolicy(source.reference ?? "") }),
 };
 
-const sourceNames = Object.keys(sourceDefaults) as readonly SourceName[]; // the keys of this object
-
 /** Fills in the defaults of all volume sources. The spec of a persistent volume also has such sources. */
 export function defaultVolumeSources<T extends Partial<VolumeSources>>(holder: T): T {
   let next: Partial<VolumeSources> = holder;
-  for (const name of sourceNames) next = withSourceDefaults(next, name);
+  for (const name in holder) {
+    if (Object.hasOwn(sourceDefaults, name)) next = withSourceDefaults(next, name as string as SourceName); // of these keys
+  }
   return next as T; // the holder with other values of these fields
 }
 

@@ -8,7 +8,6 @@ import type {
   PersistentVolumeClaimSpec,
   PodSpec,
   PodTemplateSpec,
-  ResourceRequirements,
   Volume,
 } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -18,6 +17,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { formatQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts";
 import { dns1123Label } from "#meta/names.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";
+import { addAll } from "#std/add-all.ts";
 import { nearestNumber } from "#std/int64.ts";
 import { warningAt } from "../checks.ts";
 import { keyWarnings, type NodeLabels, nodeLabels } from "../node-labels.ts";
@@ -99,14 +99,13 @@ export function podWarnings(domain: ApiDomain, { hasAppArmor = true } = {}): Pod
   const ended = endedAnnotations(domain);
   return ({ metadata, spec }, path, annotationsPath) => {
     const ofSecurity = securityAnnotationWarnings({ metadata, spec }, annotationsPath, names, { hasAppArmor });
-    const before = [
-      ...nodeLabelWarnings(spec, path, labels),
-      ...spreadWarnings(spec, path, labels),
-      ...ended
-        .filter(([name]) => metadata.annotations?.[name] !== undefined)
-        .map(([name, text]) => warningAt(annotationsPath.key(name), text)),
-    ];
-    return [...before, ...specWarnings(spec, path, ofSecurity)];
+    const warnings = nodeLabelWarnings(spec, path, labels);
+    addAll(warnings, spreadWarnings(spec, path, labels));
+    for (const [name, text] of ended) {
+      if (metadata.annotations?.[name] !== undefined) warnings.push(warningAt(annotationsPath.key(name), text));
+    }
+    addAll(warnings, specWarnings(spec, path, ofSecurity));
+    return warnings;
   };
 }
 
@@ -135,25 +134,42 @@ function spreadWarnings({ topologySpreadConstraints = [] }: PodSpec, path: Field
  * Returns warnings about a spec. `security` are the warnings about annotations, which precede those about containers.
  */
 function specWarnings(spec: PodSpec, path: FieldPath, security: readonly string[]): string[] {
-  const containers = [
-    ...(spec.initContainers ?? []).map((container, i) => ({ container, at: path.child("initContainers").index(i) })),
-    ...(spec.containers ?? []).map((container, i) => ({ container, at: path.child("containers").index(i) })),
-  ];
-  return [
-    ...(spec.volumes ?? []).flatMap((volume, i) =>
-      outdatedWarnings(volume, outdatedNames, path.child("volumes").index(i)),
-    ),
-    ...volumeWarnings(spec.volumes ?? []),
-    ...ephemeralWarnings(spec.volumes ?? [], path.child("volumes")),
-    ...repeatWarnings(spec.hostAliases ?? [], ({ ip }) => ip ?? "", path.child("hostAliases"), "ip"),
-    ...pullSecretWarnings(spec, path.child("imagePullSecrets")),
-    ...fractionalByteWarnings(spec.overhead, path.child("overhead")),
-    ...security,
-    ...containers.flatMap(({ container, at }) => containerWarnings(container, at)),
-    ...portWarnings(containers),
-    ...graceWarnings(spec, path),
-    ...selectorWarnings(spec, path),
-  ];
+  const containers: PlacedContainer[] = [];
+  for (const field of ["initContainers", "containers"] as const) {
+    const at = path.child(field);
+    for (const [i, container] of (spec[field] ?? []).entries()) containers.push({ container, at: at.index(i) });
+  }
+  const warnings = volumesWarnings(spec.volumes ?? [], path.child("volumes"));
+  if (spec.hostAliases !== undefined) {
+    addAll(warnings, repeatWarnings(spec.hostAliases, ({ ip }) => ip ?? "", path.child("hostAliases"), "ip"));
+  }
+  if (spec.imagePullSecrets !== undefined) addAll(warnings, pullSecretWarnings(spec, path.child("imagePullSecrets")));
+  addFractionWarnings(spec.overhead, path.child("overhead"), inBytes, warnings);
+  addAll(warnings, security);
+  for (const { container, at } of containers) addContainerWarnings(container, at, warnings);
+  addAll(warnings, portWarnings(containers));
+  addAll(warnings, graceWarnings(spec, path));
+  if (spec.affinity !== undefined) addAll(warnings, selectorWarnings(spec, path));
+  return warnings;
+}
+
+/** A container with its path. */
+interface PlacedContainer {
+  readonly container: Container;
+  readonly at: FieldPath;
+}
+
+/** Returns warnings about the volumes of a pod; `path` is the path of the list. */
+function volumesWarnings(volumes: readonly Volume[], path: FieldPath): string[] {
+  const warnings: string[] = [];
+  for (const [i, volume] of volumes.entries()) {
+    // Nearly every volume has a name and one source, which is none of these.
+    const isOutdated = Object.keys(volume).some((name) => Object.hasOwn(outdated, name));
+    if (isOutdated) addAll(warnings, outdatedWarnings(volume, outdatedNames, path.index(i)));
+  }
+  addPathWarnings(volumes, warnings);
+  addEphemeralWarnings(volumes, path, warnings);
+  return warnings;
 }
 
 function graceWarnings({ terminationGracePeriodSeconds = 0 }: PodSpec, path: FieldPath): string[] {
@@ -211,32 +227,37 @@ export function outdatedWarnings<Name extends keyof Volume>(
   return old.map((name) => warningAt(path.child(name === "storageos" ? "storageOS" : name), outdated[name] ?? ""));
 }
 
-function volumeWarnings(volumes: readonly Volume[]): string[] {
+/** Adds warnings about files of volumes. */
+function addPathWarnings(volumes: readonly Volume[], warnings: string[]): void {
   let overlapsLeft = overlapWarningsMax;
-  return volumes.flatMap((volume) => {
+  for (const volume of volumes) {
     const overlaps = overlapWarnings(volume, overlapsLeft);
     overlapsLeft -= overlaps.length;
-    const isEmpty = (volume.projected?.sources ?? []).some((source) => Object.keys(source).length === 0);
-    return isEmpty ? [...overlaps, `volume ${goQuote(volume.name)} (Projected) has no sources provided`] : overlaps;
-  });
+    addAll(warnings, overlaps);
+    const isEmpty = volume.projected?.sources?.some((source) => Object.keys(source).length === 0) === true;
+    if (isEmpty) warnings.push(`volume ${goQuote(volume.name)} (Projected) has no sources provided`);
+  }
 }
 
-/** Returns warnings about the claims that are made for volumes. */
-function ephemeralWarnings(volumes: readonly Volume[], path: FieldPath): string[] {
-  return volumes.flatMap(({ ephemeral }, i) => {
+/** Adds warnings about the claims that are made for volumes. */
+function addEphemeralWarnings(volumes: readonly Volume[], path: FieldPath, warnings: string[]): void {
+  for (const [i, { ephemeral }] of volumes.entries()) {
     const claim = ephemeral?.volumeClaimTemplate;
+    if (claim === undefined) continue;
     const at = path.index(i).child("ephemeral", "volumeClaimTemplate", "spec");
-    return claim === undefined ? [] : claimSpecWarnings(claim.spec, at);
-  });
+    addAll(warnings, claimSpecWarnings(claim.spec, at));
+  }
 }
+
+const ofClaims = ["storage"];
 
 /** Returns warnings about the spec of a claim, or of a template of claims. */
 export function claimSpecWarnings({ resources }: PersistentVolumeClaimSpec, path: FieldPath): string[] {
   const at = path.child("resources");
-  return [
-    ...fractionalByteWarnings(resources.requests, at.child("requests"), ["storage"]),
-    ...fractionalByteWarnings(resources.limits, at.child("limits"), ["storage"]),
-  ];
+  const warnings: string[] = [];
+  addFractionWarnings(resources.requests, at.child("requests"), ofClaims, warnings);
+  addFractionWarnings(resources.limits, at.child("limits"), ofClaims, warnings);
+  return warnings;
 }
 
 /** Returns a warning for each item whose text equals that of an earlier item. */
@@ -257,43 +278,42 @@ function pullSecretWarnings({ imagePullSecrets = [] }: PodSpec, path: FieldPath)
   return [...repeatWarnings(imagePullSecrets, ({ name }) => name ?? "", path, "name"), ...nameless];
 }
 
-function containerWarnings({ env = [], resources }: Container, path: FieldPath): string[] {
+function addContainerWarnings({ env = [], resources }: Container, path: FieldPath, warnings: string[]): void {
   const seen = new Set<string>();
-  const hidden = env.flatMap(({ name, value = "" }, i) => {
+  for (const [i, { name, value = "" }] of env.entries()) {
     const hides = seen.has(name);
     seen.add(name);
-    if (!hides) return []; // nearly always
+    if (!hides) continue; // nearly always
     // A value that contains the earlier one does not hide it.
     const reference = `$(${name})`;
-    if (value !== reference && value.includes(reference)) return [];
+    if (value !== reference && value.includes(reference)) continue;
     const text = `hides previous definition of ${goQuote(name)}, which may be dropped when using apply`;
-    return [warningAt(path.child("env").index(i), text)];
-  });
-  return [...hidden, ...fractionWarnings(resources, path.child("resources"))];
+    warnings.push(warningAt(path.child("env").index(i), text));
+  }
+  const at = path.child("resources");
+  addFractionWarnings(resources.limits, at.child("limits"), inBytes, warnings);
+  addFractionWarnings(resources.requests, at.child("requests"), inBytes, warnings);
 }
 
 const inBytes = ["memory", "ephemeral-storage"];
 
-const fractionWarnings = (resources: ResourceRequirements, path: FieldPath): string[] => [
-  ...fractionalByteWarnings(resources.limits, path.child("limits")),
-  ...fractionalByteWarnings(resources.requests, path.child("requests")),
-];
-
-/** Returns warnings about the amounts of the resources `names` that are not whole numbers. */
-function fractionalByteWarnings(
-  amounts: Readonly<Record<string, string>> = {},
+/** Adds warnings about the amounts of the resources `names` that are not whole numbers. */
+function addFractionWarnings(
+  amounts: Readonly<Record<string, string>> | undefined,
   path: FieldPath,
-  names: readonly string[] = inBytes,
-): string[] {
-  return names.flatMap((name) => {
+  names: readonly string[],
+  warnings: string[],
+): void {
+  if (amounts === undefined) return;
+  for (const name of names) {
     const amount = amounts[name];
-    if (amount === undefined) return [];
+    if (amount === undefined) continue;
     const isLarge = large.test(amount);
     const quantity = isLarge || mayHaveFraction.test(amount) ? parseQuantity(amount) : undefined;
-    if (quantity === undefined || !(hasFraction(quantity) || (isLarge && isWrapped(quantity)))) return [];
+    if (quantity === undefined || !(hasFraction(quantity) || (isLarge && isWrapped(quantity)))) continue;
     const text = goQuote(formatQuantity(quantity));
-    return [warningAt(path.key(name), `fractional byte value ${text} is invalid, must be an integer`)];
-  });
+    warnings.push(warningAt(path.key(name), `fractional byte value ${text} is invalid, must be an integer`));
+  }
 }
 
 /** A decimal point, the suffix of a small unit, or the sign of an exponent. */
@@ -324,7 +344,7 @@ interface KnownPort {
 }
 
 /** Returns warnings about ports that several containers have. */
-function portWarnings(containers: readonly { readonly container: Container; readonly at: FieldPath }[]): string[] {
+function portWarnings(containers: readonly PlacedContainer[]): string[] {
   if (!mayWarn(containers)) return []; // nearly always
   const warnings: string[] = [];
   const portsByKey = new Map<string, KnownPort[]>();

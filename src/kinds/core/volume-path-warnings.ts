@@ -25,11 +25,16 @@ const lengthMax = 4096;
 
 /** Returns warnings about overlapping paths, at most `max`. */
 export function overlapWarnings(volume: Volume, max: number): string[] {
+  const { configMap, secret, downwardAPI, projected } = volume;
   const warnings: string[] = [];
-  for (const [what, files] of filesOf(volume)) {
+  const add = (what: string, files: readonly File[]): void => {
     const from = `volume ${goQuote(volume.name)} (${what}): overlapping paths: `;
     for (const pair of overlaps(files, max - warnings.length)) warnings.push(from + pair);
-  }
+  };
+  if (configMap?.items !== undefined) add(`ConfigMap ${goQuote(configMap.name ?? "")}`, listed(configMap.items));
+  if (secret?.items !== undefined) add(`Secret ${goQuote(secret.secretName ?? "")}`, listed(secret.items));
+  if (downwardAPI?.items !== undefined) add("DownwardAPI", listed(downwardAPI.items));
+  if (projected?.sources !== undefined) add("Projected", projectedFiles(projected.sources ?? []));
   return warnings;
 }
 
@@ -77,21 +82,7 @@ function fileAt(rawPath: string, source = ""): File {
   return { path, shown: goQuote(path) + source };
 }
 
-/** Returns the files that each source of a volume lists, by the name of the source in warnings. */
-function filesOf({
-  configMap,
-  secret,
-  downwardAPI,
-  projected,
-}: Volume): readonly (readonly [string, readonly File[]])[] {
-  const listed = (items: readonly { readonly path: string }[] = []): File[] => items.map(({ path }) => fileAt(path));
-  return [
-    [`ConfigMap ${goQuote(configMap?.name ?? "")}`, listed(configMap?.items)],
-    [`Secret ${goQuote(secret?.secretName ?? "")}`, listed(secret?.items)],
-    ["DownwardAPI", listed(downwardAPI?.items)],
-    ["Projected", projectedFiles(projected?.sources ?? [])],
-  ];
-}
+const listed = (items: readonly { readonly path: string }[]): File[] => items.map(({ path }) => fileAt(path));
 
 /**
  * Returns the files of all sources. Upstream: a source without a list of items has the files of the source before it

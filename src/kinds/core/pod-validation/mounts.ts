@@ -22,18 +22,17 @@ export function checkMounts(container: Users, volumes: Volumes, path: FieldPath,
   for (const [i, mount] of volumeMounts.entries()) {
     const { name, mountPath, subPath = "", subPathExpr = "" } = mount;
     const at = path.index(i);
-    const nameAt = at.child("name");
-    const pathAt = at.child("mountPath");
-    if (name === "") errors.push(required(nameAt));
-    if (!volumes.has(name)) errors.push(notFound(nameAt, name));
-    if (mountPath === "") errors.push(required(pathAt));
-    if (seen.has(mountPath)) errors.push(invalid(pathAt, mountPath, "must be unique"));
+    if (name === "") errors.push(required(at.child("name")));
+    const volume = volumes.get(name);
+    if (volume === undefined) errors.push(notFound(at.child("name"), name));
+    if (mountPath === "") errors.push(required(at.child("mountPath")));
+    if (seen.has(mountPath)) errors.push(invalid(at.child("mountPath"), mountPath, "must be unique"));
     seen.add(mountPath);
-    if (devices.has(name)) errors.push(invalid(nameAt, name, "must not already exist in volumeDevices"));
+    if (devices.has(name)) errors.push(invalid(at.child("name"), name, "must not already exist in volumeDevices"));
     if (devicePaths.has(mountPath)) {
-      errors.push(invalid(pathAt, mountPath, "must not already exist as a path in volumeDevices"));
+      errors.push(invalid(at.child("mountPath"), mountPath, "must not already exist as a path in volumeDevices"));
     }
-    if (volumes.get(name)?.image !== undefined) {
+    if (volume?.image !== undefined) {
       for (const [field, value] of Object.entries({ subPath, subPathExpr })) {
         if (value !== "") errors.push(invalid(at.child(field), value, "not allowed in image volume sources"));
       }
@@ -47,14 +46,15 @@ export function checkMounts(container: Users, volumes: Volumes, path: FieldPath,
       }
       checkDescending(subPathExpr, path.child("subPathExpr"), errors);
     }
-    checkPropagation(mount, container.securityContext?.privileged === true, path.child("mountPropagation"), errors);
-    checkRecursion(mount, path.child("recursiveReadOnly"), errors);
+    checkPropagation(mount, container.securityContext?.privileged === true, path, errors);
+    checkRecursion(mount, path, errors);
   }
 }
 
-function checkPropagation(mount: VolumeMount, isPrivileged: boolean, path: FieldPath, errors: Errors): void {
+function checkPropagation(mount: VolumeMount, isPrivileged: boolean, mounts: FieldPath, errors: Errors): void {
   const { mountPropagation } = mount;
   if (mountPropagation === undefined) return;
+  const path = mounts.child("mountPropagation");
   checkOneOf(mountPropagation, propagations, path, errors);
   if (mountPropagation === "Bidirectional" && !isPrivileged) {
     const detail = "Bidirectional mount propagation is available only to privileged containers";
@@ -62,9 +62,10 @@ function checkPropagation(mount: VolumeMount, isPrivileged: boolean, path: Field
   }
 }
 
-function checkRecursion(mount: VolumeMount, path: FieldPath, errors: Errors): void {
+function checkRecursion(mount: VolumeMount, mounts: FieldPath, errors: Errors): void {
   const { recursiveReadOnly: value, mountPropagation, readOnly } = mount;
   if (value === undefined || value === "Disabled") return;
+  const path = mounts.child("recursiveReadOnly");
   if (!recursions.includes(value)) {
     errors.push(notSupported(path, value, recursions));
     return;

@@ -50,8 +50,9 @@ export function checkAmounts(
     const relation = isExact ? "equal to" : "less than or equal to";
     errors.push(invalid(requestsPath, request, `must be ${relation} ${name} limit of ${limit}`));
   }
-  const names = [...Object.keys(limits), ...Object.keys(requests)];
-  if (names.some(isHugePages) && !names.includes("cpu") && !names.includes("memory")) {
+  const isNamed = (name: string): boolean => Object.hasOwn(limits, name) || Object.hasOwn(requests, name);
+  if (isNamed("cpu") || isNamed("memory")) return;
+  if (Object.keys(limits).some(isHugePages) || Object.keys(requests).some(isHugePages)) {
     errors.push(forbidden(path, "HugePages require cpu or memory"));
   }
 }

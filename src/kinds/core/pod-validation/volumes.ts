@@ -41,8 +41,17 @@ function checkAttributesClass(volume: Volume, path: FieldPath, errors: Errors): 
   checkOptionalName(name, dns1123Subdomain, at, errors);
 }
 
+/** Returns the names of a volume's sources, in the order in which they are checked. */
+function sourcesOf(volume: Volume): readonly (typeof sourceNames)[number][] {
+  const given = Object.keys(volume);
+  // Nearly every volume has a name and one source.
+  return given.length > 2 || !given.includes("name")
+    ? sourceNames.filter((name) => volume[name] !== undefined)
+    : (given.filter((name) => name !== "name") as (typeof sourceNames)[number][]); // all others are sources
+}
+
 /** Returns the name of the source that is checked; `undefined` if there is none. */
-const firstSource = (volume: Volume): string | undefined => sourceNames.find((name) => volume[name] !== undefined);
+const firstSource = (volume: Volume): string | undefined => sourcesOf(volume)[0];
 
 /** Checks that the image volumes of a pod have a reference. Templates may leave it out. */
 export function checkImageReferences(volumes: readonly Volume[] = [], path: FieldPath, errors: Errors): void {
@@ -58,8 +67,7 @@ export const pathNames: Readonly<Record<string, string>> = { cephfs: "cephFS", d
 /** Checks that a volume has exactly one source. Further ones are refused without a check of their content. */
 function checkSources(volume: Volume, path: FieldPath, errors: Errors): void {
   let isFirst = true;
-  for (const name of sourceNames) {
-    if (volume[name] === undefined) continue;
+  for (const name of sourcesOf(volume)) {
     if (isFirst) checkSource(volume, name, path, errors);
     else errors.push(forbidden(path.child(pathNames[name] ?? name), "may not specify more than 1 volume type"));
     isFirst = false;
