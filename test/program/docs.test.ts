@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { temporaryFolder } from "../harness.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -27,6 +27,14 @@ const anchorOf = (heading: string): string =>
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
     .trim()
     .replaceAll(/\s/g, "-");
+
+test("every page of the documentation is on the site, once", async () => {
+  // The site is no part of the program, so its files are not among those that the program imports.
+  const listed = pathToFileURL(join(root, "website/.vitepress/pages.ts")).href;
+  const { pages: sitePages } = (await import(listed)) as { readonly pages: readonly string[] };
+  const shown = pages.map((page) => relative(root, page)).filter((page) => !page.startsWith("packages/"));
+  assert.deepStrictEqual(sitePages.toSorted(), shown.toSorted());
+});
 
 test("no link of the documentation is dead", () => {
   const dead: string[] = [];
