@@ -111,6 +111,8 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
     if (!hasRoutes && !isInScope(definition, info.namespace, info.verb)) {
       return options.unknown(request.path);
     }
+    // The proxies of Kubernetes before 1.10 lay below this word.
+    if (hasRoutes && info.verb === "proxy") return orUnknown(request, true);
     checkScope(definition, info);
     const single = pathName(request);
     const verb = verbOf(request, single);

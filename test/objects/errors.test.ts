@@ -135,9 +135,13 @@ inBothDomains("paths that are not served are not found [ERR-10]", async (api) =>
     "/apis/none.example.com/v1/things",
     "/apis/apps/v9/deployments",
     "/apis/apps/v1/nothing",
+    "/api/v1/watch",
+    "/api/v1/proxy/nodes/n1",
+    "/api/v1/proxy/namespaces/default/services/s1/path",
   ]) {
     (await api.get(path)).expect(404);
   }
+  (await api.post("/api/v1/proxy/nodes/n1", configMap("m1"))).expectFailure(404, "NotFound");
   (await api.get("/api/v1/nothing")).expectFailure(404, "NotFound", "the server could not find the requested resource");
 });
 
