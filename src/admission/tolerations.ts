@@ -4,6 +4,7 @@ import { nearestNumber } from "#std/int64.ts";
 
 /** Joins both lists, and leaves out tolerations that others make unnecessary; of equal ones the first stays. */
 export function mergeTolerations(first: readonly Toleration[], second: readonly Toleration[]): readonly Toleration[] {
+  if (areUnrelated(first, second)) return [...first, ...second];
   const distinct = new Map<string, Compared>();
   for (const list of [first, second]) {
     for (const toleration of list) {
@@ -28,6 +29,22 @@ export function mergeTolerations(first: readonly Toleration[], second: readonly 
     kept.push(one.toleration);
   }
   return kept;
+}
+
+/** The number of tolerations up to which comparing each with each costs less than a set. */
+const fewMax = 12;
+
+/**
+ * Whether each of a few tolerations, as nearly every pod has them, is about other taints than the others: none makes
+ * another one unnecessary.
+ */
+function areUnrelated(first: readonly Toleration[], second: readonly Toleration[]): boolean {
+  const all = [...first, ...second];
+  if (all.length > fewMax) return false;
+  return all.every(({ key, effect }, at) => {
+    if (!key || !effect) return false; // it is about many taints
+    return all.findIndex((other) => other.key === key && other.effect === effect) === at;
+  });
 }
 
 /** A toleration with the texts by which it is compared with others. */
