@@ -41,6 +41,8 @@ export interface Received {
   readonly query: string;
   readonly host: string;
   readonly authorization: string;
+  /** The values of headers about traces and their context; empty without the header. */
+  readonly trace: { readonly traceparent: string; readonly tracestate: string; readonly baggage: string };
   /** The common name of the client's certificate. */
   readonly client: string;
   readonly review: {
@@ -153,7 +155,13 @@ async function reply(
   const review = JSON.parse(Buffer.concat(pieces).toString() || "{}") as Received["review"];
   const { subject } = (request.socket as TLSSocket).getPeerCertificate();
   const { host = "", authorization = "" } = request.headers;
-  send({ received: { path, query, host, authorization, client: String(subject?.CN ?? ""), review } });
+  const header = (name: string): string => String(request.headers[name] ?? "");
+  const trace = {
+    traceparent: header("traceparent"),
+    tracestate: header("tracestate"),
+    baggage: header("baggage"),
+  };
+  send({ received: { path, query, host, authorization, trace, client: String(subject?.CN ?? ""), review } });
   const answer = answers.get(path) ?? {};
   if (answer.hangs === true) return;
   const { code = 200, headers = { "content-type": "application/json" } } = answer;

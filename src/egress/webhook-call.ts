@@ -10,6 +10,8 @@ export interface WebhookCall {
   readonly timeoutMs: number;
   readonly answerBytesMax: number;
   readonly signal: AbortSignal | undefined;
+  /** The header by which the webhook continues the trace; absent when the request is not traced. */
+  readonly traceparent?: string | undefined;
 }
 
 interface WebhookCallErrorOptions extends ErrorOptions {

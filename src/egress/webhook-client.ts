@@ -67,6 +67,7 @@ export class WebhookClients {
           "content-type": "application/json",
           accept: "application/json, */*",
           "user-agent": "kube-apiserver-admission",
+          ...(call.traceparent === undefined ? {} : { traceparent: call.traceparent }),
         },
         body: call.body,
         timeoutMs: call.timeoutMs,

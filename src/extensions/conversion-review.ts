@@ -12,6 +12,7 @@ import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
 import { StatusError, unclassified } from "#meta/status-error.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
 import { isObject } from "#std/is-object.ts";
+import type { ConversionCaller } from "#registry/resource-definition.ts";
 import type { Random } from "#std/random.ts";
 import { mapCooperatively } from "#std/cooperative.ts";
 
@@ -19,14 +20,26 @@ import { mapCooperatively } from "#std/cooperative.ts";
  * Sends a review, as JSON, to the webhook, and resolves with its decoded answer. Rejects with upstream's message, or
  * with a `StatusError`, which clients get unchanged.
  */
-type AskReview = (webhook: WebhookConversion, review: Buffer, signal: AbortSignal | undefined) => Promise<unknown>;
+type AskReview = (
+  webhook: WebhookConversion,
+  review: Buffer,
+  question: ConversionQuestion,
+  caller: ConversionCaller | undefined,
+) => Promise<unknown>;
+
+/** The parts of a review that a trace shows. */
+interface ConversionQuestion {
+  readonly uid: string;
+  readonly desiredAPIVersion: string;
+  readonly objects: number;
+}
 
 /** Converts objects of one custom resource to another version. Rejects with `StatusError` (500, or 429). */
 export type ConvertObjects = (
   webhook: WebhookConversion,
   objects: readonly Unstructured[],
   apiVersion: string,
-  signal?: AbortSignal,
+  caller?: ConversionCaller,
 ) => Promise<readonly Unstructured[]>;
 
 /** The supported versions of reviews, the preferred one first. */
@@ -34,7 +47,7 @@ const reviewVersions = ["v1", "v1beta1"];
 
 export function conversionByReview(domain: ApiDomain, random: Random, ask: AskReview): ConvertObjects {
   const group = domain.rename("apiextensions.k8s.io");
-  return async (webhook, objects, apiVersion, signal) => {
+  return async (webhook, objects, apiVersion, caller) => {
     const [first] = objects;
     if (first === undefined) return [];
     const reviewVersion = webhook.conversionReviewVersions?.find((name) => reviewVersions.includes(name));
@@ -47,7 +60,8 @@ export function conversionByReview(domain: ApiDomain, random: Random, ask: AskRe
     const body = await bodyOf(review, objects);
     let converted: readonly unknown[];
     try {
-      converted = convertedObjects(await ask(webhook, body, signal), review);
+      const question = { ...review.request, objects: objects.length };
+      converted = convertedObjects(await ask(webhook, body, question, caller), review);
     } catch (error) {
       if (error instanceof StatusError) throw error;
       throw failed(`failed: ${error instanceof Error ? error.message : String(error)}`);

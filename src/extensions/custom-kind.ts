@@ -234,14 +234,14 @@ function remoteConversion(
   const { strategy, webhook } = conversion ?? {};
   if (strategy !== "Webhook" || webhook === undefined) return undefined;
   return {
-    async convert(objects, apiVersion, signal) {
+    async convert(objects, apiVersion, caller) {
       // Stored objects get defaults, but results of a webhook do not, as upstream.
       const sent = await mapCooperatively(objects, (object) => applyOwnSchema(object, byApiVersion, objectBytesMax));
-      const converted = await convert(webhook, sent, apiVersion, signal);
+      const converted = await convert(webhook, sent, apiVersion, caller);
       const { structural } = byApiVersion.get(apiVersion)!; // one of the known
       return mapCooperatively(converted, (object) => reshape(object, structural));
     },
-    convertRaw: (objects, apiVersion, signal) => convert(webhook, objects, apiVersion, signal),
+    convertRaw: (objects, apiVersion, caller) => convert(webhook, objects, apiVersion, caller),
   };
 }
 

@@ -7,6 +7,7 @@ import type { RequestAttributes } from "#meta/request-attributes.ts";
 import type { StatusError } from "#meta/status-error.ts";
 import type { Requirements } from "#meta/request-context.ts";
 import type { UserInfo } from "#meta/user-info.ts";
+import type { Span } from "#std/tracer.ts";
 import type { Chunks, BytePieces } from "#std/byte-pieces.ts";
 
 /** The parts of a request that path and method say. Source: upstream's request info. */
@@ -113,6 +114,8 @@ interface RequestState {
   queuedMs?: number;
   /** The record of the request in the audit log; absent when it is not recorded. */
   audit?: AuditedBody | undefined;
+  /** The span of the step that the request is in; absent when it is not traced. */
+  span?: Span | undefined;
 }
 
 /** A request as filters see it. */

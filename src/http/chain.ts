@@ -8,6 +8,7 @@ import type { Authorizer } from "#authz/authorizer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
+import type { Tracer } from "#std/tracer.ts";
 import { authenticate } from "./filters/authenticate.ts";
 import { authorize, decisionAnnotations } from "./filters/authorize.ts";
 import { catchErrors, errorReplies } from "./filters/catch-errors.ts";
@@ -19,8 +20,10 @@ import { maxInFlight } from "./filters/max-in-flight.ts";
 import { priorityAndFairness, type PriorityAndFairnessOptions } from "./filters/priority-and-fairness.ts";
 import { requestDeadline } from "./filters/request-deadline.ts";
 import { requestInfo } from "./filters/request-info.ts";
+import { inOwnSpan, trace } from "./filters/trace.ts";
 import type { Log } from "#std/log.ts";
 import type { Negotiator } from "./negotiation.ts";
+import { traceHandlers } from "./traced-handlers.ts";
 
 export interface ChainOptions {
   readonly domain: ApiDomain;
@@ -52,6 +55,8 @@ export interface ChainOptions {
   readonly corsAllowedOrigins: readonly RegExp[];
   /** Sees every request and its reply, errors included; `request.info` is set when the reply comes. */
   readonly observe?: Filter;
+  /** Makes spans of requests and their steps; left out: there are none, and no request does any work for them. */
+  readonly tracer?: Tracer | undefined;
   /** Runs with the authenticated user, before impersonation. */
   readonly audit?: Filter;
   /** Sees requests before they have a user, and refusals of requests that get no user or whose parameters are wrong. */
@@ -62,22 +67,27 @@ export interface ChainOptions {
 
 /** Makes the handler of a listener. The handler never rejects. */
 export function requestChain(options: ChainOptions): Handler {
-  const { authorizer, clock, domain, log, corsAllowedOrigins, observeInFlight } = options;
+  const { authorizer, clock, domain, log, corsAllowedOrigins, observeInFlight, tracer } = options;
   const errorReply = errorReplies(options.negotiator);
   const observed = observeInFlight === undefined ? {} : { observe: observeInFlight };
+  const step = (name: string, filter: Filter): Filter => (tracer === undefined ? filter : inOwnSpan(name, filter));
   const filters: readonly Filter[] = [
     ...(options.observe === undefined ? [] : [options.observe]),
+    ...(tracer === undefined ? [] : [trace(tracer)]),
     goAway({ ...options, chance: options.goAwayChance }),
     ...(corsAllowedOrigins.length === 0 ? [] : [cors(corsAllowedOrigins)]),
     catchErrors({ errorReply, log }),
     requestInfo(domain),
     ...(options.auditUnauthenticated === undefined ? [] : [options.auditUnauthenticated]),
     requestDeadline({ clock, requestTimeoutMs: options.requestTimeoutMs }),
-    authenticate({
-      authenticator: options.authenticator,
-      isIdentityHeader: (name) => options.isIdentityHeader(name),
-      log,
-    }),
+    step(
+      "authentication",
+      authenticate({
+        authenticator: options.authenticator,
+        isIdentityHeader: (name) => options.isIdentityHeader(name),
+        log,
+      }),
+    ),
     ...(options.audit === undefined ? [] : [options.audit]),
     impersonate({ authorizer, domain, errorReply }),
     options.fairness === undefined
@@ -86,12 +96,15 @@ export function requestChain(options: ChainOptions): Handler {
           writes: options.mutatingRequestsInFlightMax,
           ...observed,
         })
-      : priorityAndFairness({ ...options.fairness, errorReply, ...observed }),
-    authorize({
-      authorizer: options.requestAuthorizer ?? authorizer,
-      errorReply,
-      ...(options.audit === undefined ? {} : { annotations: decisionAnnotations(domain) }),
-    }),
+      : step("priorityandfairness", priorityAndFairness({ ...options.fairness, errorReply, ...observed })),
+    step(
+      "authorization",
+      authorize({
+        authorizer: options.requestAuthorizer ?? authorizer,
+        errorReply,
+        ...(options.audit === undefined ? {} : { annotations: decisionAnnotations(domain) }),
+      }),
+    ),
   ];
-  return chainOf(filters, options.route);
+  return chainOf(filters, tracer === undefined ? options.route : traceHandlers(options.route));
 }

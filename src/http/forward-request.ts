@@ -8,6 +8,8 @@ import type { Forwarded, Forwarder } from "#egress/forwarding.ts";
 import { hostPort, type ServiceAddress } from "#egress/service-address.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import { during } from "#std/tracer.ts";
 import type { HandledRequest, Reply } from "./api-request.ts";
 import { bodyOf, isolation, redirectRefused, replyOf, wholeAnswer } from "./forwarded-answer.ts";
 import { clientHeaders, encodeQuery, escapePath, latin1 } from "./forwarded-head.ts";
@@ -34,17 +36,34 @@ interface ForwardOptions {
 const discoveryMs = 5_000;
 
 /** Forwards a request. Never rejects: failures of the other server are replies. */
-export async function forwardRequest(
+export function forwardRequest(
   request: HandledRequest,
   target: ForwardTarget,
   options: ForwardOptions,
+): MaybePromise<Reply> {
+  const { span, method } = request;
+  if (span === undefined) return forward(request, target, options);
+  const forwarding = span.start(`HTTP ${method}`, { "http.method": method }, "client");
+  return during(forwarding, async () => {
+    const reply = await forward(request, target, options, forwarding.traceparent);
+    forwarding.set({ "http.status_code": reply.code });
+    return reply;
+  });
+}
+
+/** `traceparent` replaces the client's, if the request is traced. */
+async function forward(
+  request: HandledRequest,
+  target: ForwardTarget,
+  options: ForwardOptions,
+  traceparent?: string,
 ): Promise<Reply> {
   const { address, forwarder, serverName } = target;
   try {
     const call: Omit<Forwarded, "body"> = {
       method: request.method,
       path: forwardedPath(request),
-      headers: forwardedHeaders(request, address, options.sendsUid),
+      headers: forwardedHeaders(request, address, options.sendsUid, traceparent),
       headMs: isDiscovery(request) ? Math.min(discoveryMs, options.headMs) : options.headMs,
       signal: request.signal,
     };
@@ -77,9 +96,16 @@ const isDiscovery = ({ path }: HandledRequest): boolean =>
 /** Writes the decoded path anew, so that both servers see the same one; parameters are sorted by name. */
 const forwardedPath = ({ path, query }: HandledRequest): string => escapePath(path) + encodeQuery(query);
 
-function forwardedHeaders(request: HandledRequest, address: ServiceAddress, sendsUid: boolean): string[] {
+function forwardedHeaders(
+  request: HandledRequest,
+  address: ServiceAddress,
+  sendsUid: boolean,
+  traceparent: string | undefined,
+): string[] {
   return [
-    ...clientHeaders(request),
+    ...(traceparent === undefined
+      ? clientHeaders(request)
+      : [...clientHeaders(request, isOfTrace), "Traceparent", traceparent]),
     "X-Forwarded-Host",
     latin1(hostPort(address)),
     "X-Forwarded-Proto",
@@ -91,6 +117,8 @@ function forwardedHeaders(request: HandledRequest, address: ServiceAddress, send
     ...identityHeaders(request.user, sendsUid),
   ];
 }
+
+const isOfTrace = (name: string): boolean => name === "traceparent" || name === "tracestate";
 
 /** Returns names and values, alternating, of the headers by which an aggregated server knows a user. */
 export function identityHeaders({ name, uid = "", groups, extra = {} }: UserInfo, sendsUid: boolean): string[] {

@@ -23,10 +23,12 @@ import type { ResourceTable } from "#registry/resource-table.ts";
 import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { Stores } from "#registry/stores.ts";
 import { andThen, attempt, isLate, type MaybePromise } from "#std/maybe-promise.ts";
+import type { Span } from "#std/tracer.ts";
 import type { VersionReader } from "#storage/watch-cache.ts";
 import type { HandledRequest, Reply, RequestInfo } from "./api-request.ts";
 import { concealWarning, shownError } from "./confidential.ts";
 import { encodeReply } from "./encode-reply.ts";
+import { encodeInSpan } from "./traced-handlers.ts";
 import { objectHistory } from "./object-history.ts";
 import { historyPrefix } from "./request-info.ts";
 import { runAction } from "./handlers/action.ts";
@@ -217,7 +219,9 @@ function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Repl
   const encode = (reply: Reply): MaybePromise<Reply> => {
     isHandled = true;
     endContext(scope, true);
-    return andThen(inForce(scope), () => encodeReply(reply, scope));
+    return andThen(inForce(scope), () =>
+      scope.request.span === undefined ? encodeReply(reply, scope) : encodeInSpan(reply, scope, scope.request.span),
+    );
   };
   const fail = (error: unknown): Promise<Reply> => {
     if (!isHandled) {
@@ -386,6 +390,10 @@ class Context implements RequestContext {
 
   get signal(): AbortSignal {
     return this.#request.signal;
+  }
+
+  get span(): Span | undefined {
+    return this.#request.span;
   }
 
   get recordsBodies(): boolean {

@@ -5,7 +5,7 @@
 import { checkApplied } from "#apply/check-applied.ts";
 import { ConversionProblem, type ObjectVersions, type OwnedObject } from "#apply/managed-fields.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import type { WebhookConversion } from "#registry/resource-definition.ts";
+import type { ConversionCaller, WebhookConversion } from "#registry/resource-definition.ts";
 import { withRawNumbers } from "#schema/json-values.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
@@ -28,14 +28,14 @@ class MissingConversion {
 export class WebhookVersions {
   readonly #versions: ObjectVersions;
   readonly #webhook: WebhookConversion;
-  readonly #signal: AbortSignal | undefined;
+  readonly #caller: ConversionCaller;
   readonly #conversions = new Map<string, OwnedObject | ConversionProblem>();
 
-  /** `signal` aborts the calls. */
-  constructor(versions: ObjectVersions, webhook: WebhookConversion, signal: AbortSignal | undefined) {
+  /** The signal of the caller aborts the calls. */
+  constructor(versions: ObjectVersions, webhook: WebhookConversion, caller: ConversionCaller) {
     this.#versions = versions;
     this.#webhook = webhook;
-    this.#signal = signal;
+    this.#caller = caller;
   }
 
   /** The versions for code that runs in `withConversions`. */
@@ -74,13 +74,13 @@ export class WebhookVersions {
     if (this.#conversions.size >= conversionsMax)
       return new ConversionProblem("its field managers need too many conversions");
     try {
-      const [converted] = await this.#webhook.convertRaw([object], apiVersion, this.#signal);
+      const [converted] = await this.#webhook.convertRaw([object], apiVersion, this.#caller);
       const { metadata: _metadata, ...content } = converted!; // as many as were sent
       const schema = this.#versions.schemaFor(apiVersion);
       const problem = schema === undefined ? undefined : checkApplied(schema, content);
       return problem === undefined ? converted! : new ConversionProblem(problem);
     } catch (error) {
-      if (this.#signal?.aborted === true) throw error;
+      if (this.#caller.signal?.aborted === true) throw error;
       return new ConversionProblem(error instanceof Error ? error.message : String(error));
     }
   }

@@ -181,7 +181,7 @@ export function ownershipOf(scope: Scope): Ownership {
   const versions = objectVersions(scope);
   return webhook === undefined
     ? { versions, withConversions: (work) => work() }
-    : new WebhookVersions(versions, webhook, scope.request.signal);
+    : new WebhookVersions(versions, webhook, scope.request);
 }
 
 /** Returns the object with managedFields that record the changes of this write. */

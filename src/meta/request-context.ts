@@ -3,6 +3,7 @@
  * context.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
+import type { Span } from "#std/tracer.ts";
 import type { FieldError } from "./field-error.ts";
 import type { UserInfo } from "./user-info.ts";
 
@@ -45,6 +46,8 @@ export interface RequestContext {
    * write any more. If absent, it always may.
    */
   readonly requires?: Requirements | undefined;
+  /** The span of the step that the request is in; absent when it is not traced. */
+  readonly span?: Span | undefined;
   /** Whether the audit event shows bodies, and so may show values derived from them; false by default. */
   readonly recordsBodies?: boolean;
 }

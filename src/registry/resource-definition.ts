@@ -183,15 +183,22 @@ export interface Conversion<T extends ApiObject = Unstructured, Hub extends ApiO
  * (`StoredObjects.convertWithWebhook`).
  */
 export interface WebhookConversion {
-  /** Converts objects of one kind to another version of it, all by one call. `signal` aborts the call. */
-  convert(objects: readonly Unstructured[], apiVersion: string, signal?: AbortSignal): Promise<readonly Unstructured[]>;
+  /** Converts objects of one kind to another version of it, all by one call, which the caller's signal aborts. */
+  convert(
+    objects: readonly Unstructured[],
+    apiVersion: string,
+    caller?: ConversionCaller,
+  ): Promise<readonly Unstructured[]>;
   /** Returns the results of the webhook themselves, without defaults and with nothing pruned. */
   convertRaw(
     objects: readonly Unstructured[],
     apiVersion: string,
-    signal?: AbortSignal,
+    caller?: ConversionCaller,
   ): Promise<readonly Unstructured[]>;
 }
+
+/** The parts of a request's context that a conversion by a webhook needs. */
+export type ConversionCaller = Pick<RequestContext, "signal" | "span">;
 
 /** Identifies a set of schemas; the schemas of two epochs may be equal. */
 export interface SchemaEpoch {

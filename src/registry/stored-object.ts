@@ -46,7 +46,7 @@ interface DecodedEntry {
  * The part of a request that waits for a conversion, or writes. A conversion is aborted when no request waits for it
  * any more; a write may lose its permission. A signal is expensive, so it is created late.
  */
-export type Caller = Pick<RequestContext, "signal" | "requires" | "wrote">;
+export type Caller = Pick<RequestContext, "signal" | "requires" | "wrote" | "span">;
 
 /** The results of webhook conversions, which stay referenced while a request needs them. */
 export type ConvertedObjects = readonly Unstructured[] | undefined;
@@ -309,7 +309,7 @@ export class StoredObjects {
     const { conversion, version, storage } = definition;
     if (conversion === undefined) return object;
     if (conversion.webhook === undefined || version === storage.version) return conversion.toHub(object);
-    const converted = conversion.webhook.convert([object], layoutOf(definition).storedApiVersion, caller?.signal);
+    const converted = conversion.webhook.convert([object], layoutOf(definition).storedApiVersion, caller);
     return converted.then(([stored]) => stored!); // as many as were sent
   }
 
@@ -490,7 +490,7 @@ export class StoredObjects {
     caller: Caller | undefined,
   ): Promise<readonly Unstructured[]> {
     const stored = await mapCooperatively(entries, (entry) => this.stored(entry));
-    const objects = await webhook.convert(stored, apiVersion, caller?.signal);
+    const objects = await webhook.convert(stored, apiVersion, caller);
     entries.forEach((entry, i) => {
       const decoded = this.decode(entry);
       const object = objects[i]!;
@@ -534,8 +534,8 @@ export class StoredObjects {
     const { storedKind: kind, storedApiVersion: apiVersion, servedApiVersion } = layoutOf(definition);
     const { webhook } = conversion;
     if (webhook !== undefined && apiVersion !== servedApiVersion) {
-      const inHub = webhook.convert([object], apiVersion, caller?.signal);
-      return inHub.then((stored) => webhook.convert(stored, servedApiVersion, caller?.signal)).then(([read]) => read!); // as many as were sent
+      const inHub = webhook.convert([object], apiVersion, caller);
+      return inHub.then((stored) => webhook.convert(stored, servedApiVersion, caller)).then(([read]) => read!); // as many as were sent
     }
     const read = conversion.fromHub({ ...conversion.toHub(object), kind, apiVersion });
     return { ...read, kind: definition.kind, apiVersion: servedApiVersion };

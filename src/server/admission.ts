@@ -13,6 +13,7 @@ import { namespaceLifecycle } from "#admission/namespace-lifecycle.ts";
 import { paramPermission } from "#admission/param-permission.ts";
 import { inPluginOrder } from "#admission/plugin-order.ts";
 import type { AdmissionPlugin } from "#admission/plugin.ts";
+import { tracedPlugin } from "#admission/traced-plugin.ts";
 import { priority } from "#admission/priority.ts";
 import { rbacEscalation } from "#admission/rbac-escalation.ts";
 import { resourceQuota } from "#admission/resource-quota.ts";
@@ -105,7 +106,8 @@ export async function serverAdmission(parts: AdmissionParts) {
     // This check is also outside of the plugins. It sees the object that they made, before validation.
     rbacEscalation({ authorizer, index: parts.rbacIndex }),
   ];
-  const chain = admissionChain(all, observeChain(parts.metrics, parts.clock));
+  const traced = parts.tracer === undefined ? all : all.map(tracedPlugin);
+  const chain = admissionChain(traced, observeChain(parts.metrics, parts.clock));
   return {
     chain,
     /** Closes the connections of plugins to other servers. */

@@ -32,13 +32,23 @@ export function openConversionWebhooks(
   };
   const pending = new PendingCalls();
   return {
-    convert: conversionByReview(domain, random, async ({ clientConfig = {} }, body, signal) => {
+    convert: conversionByReview(domain, random, async ({ clientConfig = {} }, body, question, caller) => {
       clients ??= open();
       const answerBytesMax = answerBytesMin + answerGrowth * body.length;
       const end = pending.begin(JSON.stringify(clientConfig), body.length);
+      const span = caller?.span?.start(
+        "Call conversion webhook",
+        { "object-count": question.objects, UID: question.uid, "desired-api-version": question.desiredAPIVersion },
+        "client",
+      );
+      const call = { body, timeoutMs, answerBytesMax, signal: caller?.signal, traceparent: span?.traceparent };
       try {
-        return await (await clients).post(clientConfig, { body, timeoutMs, answerBytesMax, signal });
+        return await (await clients).post(clientConfig, call);
+      } catch (error) {
+        span?.fail();
+        throw error;
       } finally {
+        span?.end();
         end();
       }
     }),

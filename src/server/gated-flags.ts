@@ -51,6 +51,11 @@ const rules: readonly GateRule[] = [
     message: "set --feature-gates=StructuredAuthenticationConfiguration=true to use authentication-config file",
   },
   {
+    isUsed: ({ tracingConfigFile }) => tracingConfigFile !== undefined,
+    needs: "APIServerTracing",
+    message: "APIServerTracing feature is not enabled, but tracing config file was provided",
+  },
+  {
     isUsed: ({ requestheaderUidHeaders }) => requestheaderUidHeaders.length > 0,
     needs: "RemoteRequestHeaderUID",
     message: '--requestheader-uid-headers requires the "RemoteRequestHeaderUID" feature to be enabled',

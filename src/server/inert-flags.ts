@@ -81,10 +81,6 @@ const ofServers = {
     always(boolean(misc("aggregator-reject-forwarding-redirect"), true, "Refuse redirects of aggregated servers.")),
     "they are always refused",
   ),
-  tracingConfigFile: inert(
-    optional(features("tracing-config-file"), "file", "TracingConfiguration: where traces are sent."),
-    "there are no traces",
-  ),
 };
 
 const ofTools = {

@@ -264,7 +264,7 @@ void test("flags of kube-apiserver without a meaning here are taken as it takes 
     "--etcd-servers-overrides=/events#http://a --etcd-count-metric-poll-period=5m --storage-backend=etcd3",
     "--profiling=false --vmodule=a=1,b=2",
     "--storage-media-type=application/vnd.kubernetes.protobuf --emulated-version=kube=1.32",
-    "--cloud-provider=external --apiserver-count=3 --enable-logs-handler=false --tracing-config-file=/t",
+    "--cloud-provider=external --apiserver-count=3 --enable-logs-handler=false",
   ].flatMap((line) => line.split(" "));
   const settings = parse(...given);
   resolveOptions(settings);

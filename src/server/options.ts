@@ -35,6 +35,7 @@ import { checkKubeletFiles, nodeFlags } from "./nodes/flags.ts";
 import { checkProcesses } from "./processes.ts";
 import { checkPlanes, planeFlags } from "./plane-flags.ts";
 import { simulationFlags } from "./simulation/flags.ts";
+import { tracingFlags } from "./tracing/flags.ts";
 import { checkNodePort, serviceFlags } from "./services/flags.ts";
 import { checkEtcd, etcdFlags } from "./store/etcd-flags.ts";
 import { checkHistory, storeFlags } from "./store/flags.ts";
@@ -58,6 +59,7 @@ export const serverFlags = {
   ...admissionFlags,
   ...auditFlags,
   ...metricFlags,
+  ...tracingFlags,
   ...aggregationFlags,
   ...serviceFlags,
   ...nodeFlags,

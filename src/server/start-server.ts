@@ -141,6 +141,7 @@ export async function startServer(
   const inputs = await readInputs({ options, folder, isUsed, isKeeper, clock, random, shared }, domain, marker);
   const egress = await planEgress(options, domain);
   const openAudit = await loadAudit(options, domain);
+  const openTracer = await loadTracing(options, domain, egress);
   const log = openLogOf(environment, options);
   const undo: (() => MaybePromise<void>)[] = [];
   try {
@@ -160,6 +161,7 @@ export async function startServer(
       inputs,
       shared,
       openAudit,
+      openTracer,
       undo,
     });
   } catch (error) {
@@ -197,6 +199,14 @@ async function loadAudit(options: ServerOptions, domain: ApiDomain) {
   const { openAudit, planAudit } = await import("./audit.ts");
   const plan = planAudit(file, options, domain);
   return (parts: Omit<AuditParts, "options" | "domain">) => openAudit(plan, { ...parts, options, domain });
+}
+
+/** Loads the code of traces, and the packages that it needs, only when there is a configuration. */
+async function loadTracing(options: ServerOptions, domain: ApiDomain, egress: Egress) {
+  const file = options.tracingConfigFile;
+  if (file === undefined) return undefined;
+  const { planTracing } = await import("./tracing.ts");
+  return planTracing(file, domain, egress);
 }
 
 async function readInputs(sources: Sources, domain: ApiDomain, marker: Marker | undefined): Promise<Inputs> {
@@ -240,6 +250,7 @@ interface Start extends Sources, Pick<ServerEnvironment, "storageFaults" | "inst
   readonly egress: Egress;
   readonly inputs: Inputs;
   readonly openAudit: Awaited<ReturnType<typeof loadAudit>>;
+  readonly openTracer: Awaited<ReturnType<typeof loadTracing>>;
   /** The functions that undo the steps so far, in the order of the steps. */
   readonly undo: (() => MaybePromise<void>)[];
 }
@@ -277,8 +288,7 @@ async function start(parts: Start): Promise<RunningServer> {
     isStopping: () => gate.stopping !== "no",
     clock,
   });
-  const audit = await parts.openAudit?.({ ...parts, metrics });
-  undo.push(() => audit?.close());
+  const { audit, tracer } = await openRecords(parts, metrics, listener);
 
   const url = urlOf(options, listener.port);
   const peers = await enterPeers(parts, { ...store, metrics, port: listener.port });
@@ -298,6 +308,7 @@ async function start(parts: Start): Promise<RunningServer> {
     endpoints: serverEndpoints({ health, healthMetrics: checks, requestMetrics, ...pages(parts, maintenance) }),
     clientTrust,
     auditFilters: audit?.filters,
+    tracer,
     adminToken: current.credentials.admin.token,
     url,
   });
@@ -309,7 +320,7 @@ async function start(parts: Start): Promise<RunningServer> {
     mark(parts, folder);
   }
   const stopRenewal = renewCredentials(parts, listener, url);
-  const host = { ...parts, ...inputs, connectionClock, auditFilters: audit?.filters, port: listener.port };
+  const host = { ...parts, ...inputs, connectionClock, auditFilters: audit?.filters, tracer, port: listener.port };
   const { client, clientWithin } = assembled;
   const clients = { client, clientWithin };
   await planes?.start({ host, url: externalUrl(options, url), trust: current.trust, ...clients, cache, peers });
@@ -319,8 +330,17 @@ async function start(parts: Start): Promise<RunningServer> {
   gate.open(assembled, peers);
   await beginToListen(listener, options);
   parts.instruments?.assembled(cache, assembled);
-  const closeAll = [planes, peers, assembled, audit, listener, store];
+  const closeAll = [planes, peers, assembled, audit, listener, tracer, store];
   return runningServer(parts, { gate, listener, url, peers, planes, stopRenewal, closeAll });
+}
+
+/** Opens the audit log and the traces. */
+async function openRecords(parts: Start, metrics: Metrics, { port }: Pick<Listener, "port">) {
+  const audit = await parts.openAudit?.({ ...parts, metrics });
+  parts.undo.push(() => audit?.close());
+  const tracer = parts.openTracer?.({ ...parts, port });
+  parts.undo.push(() => tracer?.close());
+  return { audit, tracer };
 }
 
 /** Uses new certificates as soon as there are some. Returns the function that ends this. */

@@ -14,6 +14,7 @@ export const flagGroups = [
   "Secure serving",
   "Auditing",
   "Features",
+  "Traces",
   "Authentication",
   "Authorization",
   "API enablement",

@@ -13,6 +13,7 @@ import { internalError } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
 import { printGoDuration } from "#std/go-duration.ts";
 import type { Random } from "#std/random.ts";
+import type { Span } from "#std/tracer.ts";
 import { admissionRequest } from "../admission-request.ts";
 import type { Matched } from "../matching.ts";
 import { type AdmissionAttributes, objectName } from "../plugin.ts";
@@ -187,16 +188,21 @@ export class WebhookCaller {
       const timeoutMs = this.#timeLeft(webhook, attributes);
       const body = reviewBody(admissionRequest(attributes, matched, uid), question, version, domain);
       const { signal } = attributes.context;
+      const span = this.#startSpan(webhook, attributes, uid);
+      const traceparent = span?.traceparent;
       try {
-        review = await post(this.#type, clientConfig, { body, timeoutMs, answerBytesMax, signal });
+        review = await post(this.#type, clientConfig, { body, timeoutMs, answerBytesMax, signal, traceparent });
         outcome = "answered";
       } catch (error) {
+        span?.fail();
         if (!(error instanceof WebhookCallError)) throw error;
         // A request with little time left says nothing about the webhook.
         if (signal?.aborted !== true && !(error.isTimeout && timeoutMs < this.#patienceMs(webhook))) {
           outcome = error.isTimeout ? "timeout" : "answered";
         }
         throw new CallFailure(name, `failed to call webhook: ${error.message}`, error.code, error.problem);
+      } finally {
+        span?.end();
       }
     } finally {
       attempt(outcome);
@@ -206,6 +212,25 @@ export class WebhookCaller {
     } catch (error) {
       throw error instanceof ReviewError ? new CallFailure(name, error.message) : error;
     }
+  }
+
+  /** Starts the span of a call, if the request is traced. Source: upstream's `admission/plugin/webhook`. */
+  #startSpan({ configuration, name }: Webhook, attributes: AdmissionAttributes, uid: string): Span | undefined {
+    const { context, operation, subresource } = attributes;
+    if (context.span === undefined) return undefined;
+    const { group, version, resource } = attributes.resource;
+    return context.span.start(
+      this.#type === "admit" ? "Call mutating webhook" : "Call validating webhook",
+      {
+        configuration,
+        webhook: name,
+        resource: `${group}/${version}, Resource=${resource}`,
+        subresource,
+        operation,
+        UID: uid,
+      },
+      "client",
+    );
   }
 
   /**

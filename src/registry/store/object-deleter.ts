@@ -82,7 +82,7 @@ export class ObjectDeleter {
         if (next === old) return { unwritten: { object: old, entry, removed: false } };
         if (request.dryRun) return { unwritten: { object: next, entry: undefined, removed: false } };
         const encoded = await this.#entries.encodeForDeletion(next, caller);
-        const result = await writeWhile(caller?.requires, (conditions) =>
+        const result = await writeWhile(caller, (conditions) =>
           this.#cache.put(entry.key, entry.revision, encoded, {
             ...conditions,
             ...turnOf(this.#definition, next),
@@ -113,14 +113,14 @@ export class ObjectDeleter {
     const marks = !jsonEquals(last, old);
     if (marks) {
       const encoded = await this.#entries.encodeForDeletion(last, caller);
-      const marked = await writeWhile(caller?.requires, (conditions) =>
+      const marked = await writeWhile(caller, (conditions) =>
         this.#cache.put(entry.key, entry.revision, encoded, { ...conditions, isForDeletion: true }),
       );
       if (!marked.ok) return { lostTo: marked.current };
       ({ revision } = marked.entry);
     }
     const expected = revision;
-    const result = await writeWhile(caller?.requires, (conditions) =>
+    const result = await writeWhile(caller, (conditions) =>
       this.#cache.remove(entry.key, expected, { ...conditions, ...turnOf(this.#definition, last), note }),
     );
     if (result.ok) {
@@ -155,7 +155,7 @@ export class ObjectDeleter {
       if (!isAdmitted) await admit?.({ kind, apiVersion: apiVersionOf({ group, version }), metadata });
       isAdmitted = true;
       const { key, revision } = entry;
-      const removed = await writeWhile(caller?.requires, (conditions) =>
+      const removed = await writeWhile(caller, (conditions) =>
         this.#cache.remove(key, revision, { ...conditions, note }),
       );
       if (removed.ok) return;

@@ -145,7 +145,7 @@ export class ObjectWriter {
     const ttl = definition.strategy.ttlSeconds?.(object) ?? 0;
     const encoded = await this.#entries.encode(object, attributes);
     const result = await writeWhile(
-      attributes.context.requires,
+      attributes.context,
       (conditions) =>
         this.#cache.put(key, 0, encoded, { ...conditions, ...allocation.turnOf(object), ttlSeconds: ttl }),
       this.#reader.creationIn(namespace, name),
@@ -283,7 +283,7 @@ export class ObjectWriter {
     }
     // Upstream: watchers see the object as it was, and the writer sees the object it would have written.
     const result = isFinished
-      ? await writeWhile(attributes.context.requires, (conditions) =>
+      ? await writeWhile(attributes.context, (conditions) =>
           this.#cache.remove(entry.key, entry.revision, {
             ...conditions,
             note: this.#notes?.removed(old, attributes.context),
@@ -306,7 +306,7 @@ export class ObjectWriter {
     allocation: Allocation,
   ): MaybePromise<WriteResult> {
     return andThen(this.#entries.encode(next, attributes, entry), (encoded) =>
-      writeWhile(attributes.context.requires, (conditions) =>
+      writeWhile(attributes.context, (conditions) =>
         this.#cache.put(entry.key, entry.revision, encoded, {
           ...conditions,
           ...allocation.turnOf(next),

@@ -121,7 +121,7 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
     const { webhook: remote } = definition.conversion ?? {};
     if (remote === undefined) throw new Error(`${definition.resource} have no conversion webhook`);
     const sent = parseObject(bufferOf(objects).toString()) as unknown as readonly Unstructured[]; // as the thread encoded them
-    return Buffer.from(JSON.stringify(await remote.convertRaw(sent, apiVersion, this.#scope.request.signal)));
+    return Buffer.from(JSON.stringify(await remote.convertRaw(sent, apiVersion, this.#scope.request)));
   }
 
   async #write({
@@ -139,7 +139,7 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
       object === undefined ? undefined : encodedInThread({ ...object, bytes: bufferOf(object.bytes) }, object.labels);
     const turn = this.#turnOf(object);
     const result = await writeWhile(
-      context.requires,
+      context,
       (conditions) =>
         encoded === undefined
           ? cache.remove(key, expected, { ...conditions, ...turn, note })

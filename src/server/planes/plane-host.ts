@@ -5,6 +5,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
+import type { Tracer } from "#std/tracer.ts";
 import type { SharedLogThread, StorageFaults } from "#storage/sqlite.ts";
 import type { AssembleConfig, Plans } from "../assemble-config.ts";
 import type { Egress } from "../egress/ways.ts";
@@ -25,6 +26,7 @@ export interface PlaneHost {
   readonly plans: Plans;
   readonly encryption: EncryptionPlan | undefined;
   readonly auditFilters: AssembleConfig["auditFilters"];
+  readonly tracer: Tracer | undefined;
   /** Prepares the rules of roles, which planes share as far as they are the same. */
   readonly compileRule: typeof compileRule;
   /** Returns the objects of a new plane; `undefined` while they are not known. */
