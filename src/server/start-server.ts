@@ -279,8 +279,7 @@ async function start(parts: Start): Promise<RunningServer> {
   undo.push(() => gate.giveUp());
 
   const store = await openStored(parts, metrics, health);
-  const { cache, checks: storeChecks = [], maintenance, encrypts } = store;
-  for (const check of storeChecks) health.add(check);
+  const { cache, maintenance, encrypts } = store;
   addHealthChecks(health, {
     store: cache,
     ...(maintenance === undefined ? {} : { askThread: () => maintenance.probe() }),
@@ -495,6 +494,7 @@ async function openStored(parts: Start, metrics: Metrics, health: Health) {
     encryption,
     undo: (step) => void undo.push(step),
   });
+  for (const check of store.checks ?? []) health.add(check);
   const { loss } = inputs.current.credentials;
   if (loss !== undefined) log.warn({ dataDir: folder }, `a loss was accepted: ${loss}`);
   const close = async (): Promise<void> => {
