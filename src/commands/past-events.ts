@@ -40,8 +40,15 @@ export const hasNoHistory = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 404 || error.code === 403) && (error.status.details?.kind ?? "") === "";
 
 /** The error about a server without history. */
-export const needsBinnacle = (what: string): StartError =>
-  new StartError(`${what} needs the history of a Binnacle server, which this server does not have`);
+export const needsBinnacle = (what: keyof typeof elsewhere): StartError =>
+  new StartError(`${what} needs the history of a Binnacle server, which this server does not have: ${elsewhere[what]}`);
+
+/** The places where other clusters may have what is asked for. */
+const elsewhere = {
+  "--at": "it has the present objects only",
+  history: "its audit log, if there is one, tells who changed or deleted what",
+  undelete: "what was deleted comes back from a backup, or from the file that made it",
+};
 
 const eventColours: Readonly<Record<string, Colour>> = { created: "green", updated: "yellow", deleted: "red" };
 

@@ -160,7 +160,7 @@ void describe("old clusters", () => {
         assert.equal(code, 1);
         assert.match(
           stderr,
-          /^binnacle: \w+ needs the history of a Binnacle server, which this server does not have$/m,
+          /^binnacle: \w+ needs the history of a Binnacle server, which this server does not have: .+$/m,
         );
       }
 

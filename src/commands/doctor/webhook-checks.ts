@@ -2,7 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { DoctorCheck, DoctorFinding, ExaminedCluster } from "./finding.ts";
-import { listAll, listIfAllowed } from "./lists.ts";
+import { listAll, listIfAllowed, placeOf } from "./lists.ts";
 import type { Samples } from "./samples.ts";
 import { counted, expiry, someOf } from "./words.ts";
 
@@ -40,24 +40,43 @@ interface Services {
 
 /** Reads the services and what is behind them. */
 export async function readServices({ cluster, nowMs }: ExaminedCluster): Promise<Services> {
-  const [services, endpoints] = await Promise.all([
+  const [services, endpoints, slices] = await Promise.all([
     listIfAllowed(cluster, "", "services"),
     listIfAllowed(cluster, "", "endpoints"),
+    listIfAllowed(cluster, "discovery", "endpointslices"),
   ]);
-  const keyOf = ({ metadata }: Unstructured): string => `${metadata.namespace}/${metadata.name}`;
+  const isKnown = endpoints !== undefined || slices !== undefined;
+  const withAddresses = readyServices(endpoints ?? [], slices ?? []);
+  const isReady = (service: Unstructured): boolean => {
+    const { type } = (service["spec"] ?? {}) as { readonly type?: string }; // of a service
+    return !isKnown || type === "ExternalName" || withAddresses.has(placeOf(service));
+  };
+  return { ready: services && new Map(services.map((one) => [placeOf(one), isReady(one)])), nowMs };
+}
+
+/** Returns the services behind which something is ready, by Endpoints or by slices of them: servers may lack either. */
+export function readyServices(
+  endpoints: readonly Unstructured[],
+  slices: readonly Unstructured[],
+): ReadonlySet<string> {
   interface Subset {
     readonly addresses?: readonly object[] | null;
   }
-  const withAddresses = new Set(
-    (endpoints ?? [])
-      .filter((one) => ((one["subsets"] ?? []) as readonly Subset[]).some(({ addresses }) => addresses?.length)) // of Endpoints
-      .map(keyOf),
-  );
-  const isReady = (service: Unstructured): boolean => {
-    const { type } = (service["spec"] ?? {}) as { readonly type?: string }; // of a service
-    return endpoints === undefined || type === "ExternalName" || withAddresses.has(keyOf(service));
-  };
-  return { ready: services && new Map(services.map((one) => [keyOf(one), isReady(one)])), nowMs };
+  interface Endpoint {
+    readonly conditions?: { readonly ready?: boolean };
+  }
+  const ready = new Set<string>();
+  for (const one of endpoints) {
+    const subsets = (one["subsets"] ?? []) as readonly Subset[]; // of Endpoints
+    if (subsets.some(({ addresses }) => (addresses ?? []).length > 0)) ready.add(placeOf(one));
+  }
+  for (const one of slices) {
+    const { namespace, labels } = one.metadata;
+    const items = (one["endpoints"] ?? []) as readonly Endpoint[]; // of a slice
+    if (!items.some(({ conditions }) => conditions?.ready !== false)) continue;
+    ready.add(`${namespace}/${labels?.["kubernetes.io/service-name"] ?? ""}`);
+  }
+  return ready;
 }
 
 /** A reason for which a webhook cannot be called, and what can be done. */
