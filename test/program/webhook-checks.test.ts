@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
-import { configReasons, endingSoon, readyServices } from "./webhook-checks.ts";
+import { configReasons, endingSoon, readyServices } from "#commands/doctor/webhook-checks.ts";
 
 const now = Date.parse("2026-06-01T00:00:00Z");
 const day = 86_400_000;
