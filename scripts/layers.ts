@@ -104,6 +104,7 @@ export const guardedModules: Readonly<Record<string, readonly string[]>> = {
  */
 export const guardedPackages: Readonly<Record<string, readonly string[]>> = {
   undici: ["client/connection"],
+  "@codemirror/autocomplete": ["console"],
   "@codemirror/commands": ["console"],
   "@codemirror/lang-yaml": ["console"],
   "@codemirror/language": ["console"],

@@ -2,33 +2,11 @@
 import { useSignal } from "@preact/signals";
 import { failureText } from "./api.ts";
 import type { App } from "./app-state.ts";
+import { type FieldSchema, readKindSchema, resolved, type Schemas, typeText } from "./field-schema.ts";
 import type { ServedKind } from "./kinds.ts";
 import { useLoaded } from "./load.ts";
 import { asPart, hrefOf, ofPart } from "./routes.ts";
 import { plainText, Text } from "./text.tsx";
-
-interface FieldSchema {
-  readonly $ref?: string;
-  readonly allOf?: readonly FieldSchema[];
-  readonly type?: string;
-  readonly format?: string;
-  readonly description?: string;
-  readonly default?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly required?: readonly string[];
-  readonly properties?: Readonly<Record<string, FieldSchema>>;
-  readonly items?: FieldSchema;
-  readonly additionalProperties?: FieldSchema | boolean;
-  readonly "x-kubernetes-group-version-kind"?: readonly {
-    readonly group: string;
-    readonly version: string;
-    readonly kind: string;
-  }[];
-  readonly "x-kubernetes-int-or-string"?: boolean;
-  readonly "x-kubernetes-validations"?: readonly { readonly rule: string; readonly message?: string }[];
-}
-
-type Schemas = Readonly<Record<string, FieldSchema>>;
 
 export function DefinitionsPage({ app }: { readonly app: App }) {
   const [group, version, name] = app.route.value.parts;
@@ -53,16 +31,9 @@ export function DefinitionsPage({ app }: { readonly app: App }) {
   );
 }
 
-/** Reads the schemas of a group version. */
-async function readSchemas(app: App, { group, version }: ServedKind, abort: AbortSignal): Promise<Schemas> {
-  const path = group === "" ? `/openapi/v3/api/${version}` : `/openapi/v3/apis/${encodeURIComponent(group)}/${version}`;
-  const document = await app.api.get<{ readonly components?: { readonly schemas?: Schemas } }>(path, abort);
-  return document.components?.schemas ?? {};
-}
-
 function Definition({ app, kind }: { readonly app: App; readonly kind: ServedKind }) {
-  const [loaded] = useLoaded((abort) => readSchemas(app, kind, abort), [kind]);
-  const { value: schemas, error } = loaded.value;
+  const [loaded] = useLoaded((abort) => readKindSchema(app.api, kind, abort), [kind]);
+  const { value: found, error, isLoading } = loaded.value;
   if (error !== undefined) {
     return (
       <p role="alert" class="problem">
@@ -70,12 +41,7 @@ function Definition({ app, kind }: { readonly app: App; readonly kind: ServedKin
       </p>
     );
   }
-  if (schemas === undefined) return <p class="dim">Loading …</p>;
-  const isWanted = (schema: FieldSchema): boolean =>
-    schema["x-kubernetes-group-version-kind"]?.some(
-      (one) => one.group === kind.group && one.version === kind.version && one.kind === kind.kind,
-    ) === true;
-  const schema = Object.values(schemas).find(isWanted);
+  if (isLoading) return <p class="dim">Loading …</p>;
   return (
     <>
       <h1>
@@ -84,14 +50,14 @@ function Definition({ app, kind }: { readonly app: App; readonly kind: ServedKin
           {plainText(kind.group)} {kind.version}
         </span>
       </h1>
-      {schema === undefined ? (
+      {found === undefined ? (
         <p class="dim">The server publishes no schema of this kind.</p>
       ) : (
         <>
           <p>
-            <Text of={schema.description ?? ""} />
+            <Text of={found.schema.description ?? ""} />
           </p>
-          <Members schema={schema} schemas={schemas} />
+          <Members schema={resolved(found.schema, found.schemas)} schemas={found.schemas} />
         </>
       )}
     </>
@@ -101,14 +67,6 @@ function Definition({ app, kind }: { readonly app: App; readonly kind: ServedKin
 interface SchemaProps {
   readonly schema: FieldSchema;
   readonly schemas: Schemas;
-}
-
-/** Returns the schema that a reference leads to, with the description beside the reference. */
-function resolved({ $ref, allOf, ...rest }: FieldSchema, schemas: Schemas): FieldSchema {
-  const reference = $ref ?? (allOf?.length === 1 ? allOf[0]!.$ref : undefined);
-  if (reference === undefined) return rest;
-  const name = reference.slice(reference.lastIndexOf("/") + 1);
-  return { ...(Object.hasOwn(schemas, name) ? schemas[name] : {}), ...rest };
 }
 
 function Members({ schema, schemas }: SchemaProps) {
@@ -181,19 +139,12 @@ function Limits({ schema }: { readonly schema: FieldSchema }) {
   );
 }
 
+/** The maximum lists and maps in each other that are gone through: a schema may be its own item. */
+const depthMax = 16;
+
 /** Returns the schema of what is in a list or a map, or the schema itself. */
-function innerOf(schema: FieldSchema, schemas: Schemas): FieldSchema {
+function innerOf(schema: FieldSchema, schemas: Schemas, depth = 0): FieldSchema {
   const inside =
     schema.items ?? (typeof schema.additionalProperties === "object" ? schema.additionalProperties : undefined);
-  return inside === undefined ? schema : innerOf(resolved(inside, schemas), schemas);
-}
-
-function typeText(schema: FieldSchema, schemas: Schemas): string {
-  if (schema["x-kubernetes-int-or-string"] === true) return "number or text";
-  if (schema.items !== undefined) return `list of ${typeText(resolved(schema.items, schemas), schemas)}`;
-  if (typeof schema.additionalProperties === "object") {
-    return `map of ${typeText(resolved(schema.additionalProperties, schemas), schemas)}`;
-  }
-  const { type = "any", format = "" } = schema;
-  return format === "" ? type : `${type} (${format})`;
+  return inside === undefined || depth > depthMax ? schema : innerOf(resolved(inside, schemas), schemas, depth + 1);
 }

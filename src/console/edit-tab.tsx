@@ -10,6 +10,7 @@ import { ApiFailure, failureText } from "./api.ts";
 import { Difference } from "./difference.tsx";
 import { type OwnedField, type Plan, planOf, write } from "./edit-plan.ts";
 import { Editor } from "./editor.tsx";
+import { readKindSchema } from "./field-schema.ts";
 import { withoutManagers } from "./fields-tab.tsx";
 import type { ObjectProps } from "./object-props.ts";
 import { readYaml } from "./read-yaml.ts";
@@ -32,7 +33,7 @@ export function EditTab(props: ObjectProps) {
   return <Edit key={object.metadata.resourceVersion ?? ""} {...props} object={object} />;
 }
 
-function Edit({ app, path, object, reload }: ObjectProps & { readonly object: Unstructured }) {
+function Edit({ app, path, kind, object, reload }: ObjectProps & { readonly object: Unstructured }) {
   const text = useMemo(() => yamlText(yamlLines(withoutManagers(object), FieldOwners.of([]))), [object]);
   const content = useRef<() => string>(null);
   const plan = useSignal<Plan | undefined>(undefined);
@@ -67,7 +68,7 @@ function Edit({ app, path, object, reload }: ObjectProps & { readonly object: Un
     });
   return (
     <>
-      <Editor text={text} label="Object as YAML" content={content} />
+      <Editor text={text} label="Object as YAML" content={content} readSchema={() => readKindSchema(app.api, kind)} />
       <p class="buttons start">
         <button type="button" class="main" disabled={isBusy.value} onClick={() => void review()}>
           Review the changes

@@ -2,7 +2,7 @@
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { yaml } from "@codemirror/lang-yaml";
 import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
-import { EditorState } from "@codemirror/state";
+import { Compartment, EditorState } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -14,6 +14,7 @@ import {
 import { tags } from "@lezer/highlight";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import type { ReadSchema } from "./completion.ts";
 
 interface EditorProps {
   /** The text at first. */
@@ -21,6 +22,8 @@ interface EditorProps {
   readonly label: string;
   /** Is given the editor's text on demand. */
   readonly content: RefObject<(() => string) | null>;
+  /** Reads the schema by which the editor completes. */
+  readonly readSchema: ReadSchema;
 }
 
 const colours = HighlightStyle.define([
@@ -59,10 +62,11 @@ const typedOverSelection = EditorView.domEventHandlers({
   },
 });
 
-export function Editor({ text, label, content }: EditorProps) {
+export function Editor({ text, label, content, readSchema }: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: "open", delegatesFocus: true });
+    const completing = new Compartment();
     const view = new EditorView({
       root,
       parent: root as unknown as Element, // it takes nodes like an element
@@ -80,6 +84,7 @@ export function Editor({ text, label, content }: EditorProps) {
           yaml(),
           theme,
           typedOverSelection,
+          completing.of([]),
           EditorState.tabSize.of(2),
           EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false" }),
           // The tabulator leaves the editor, so that the keyboard alone suffices.
@@ -88,7 +93,16 @@ export function Editor({ text, label, content }: EditorProps) {
       }),
     });
     content.current = () => view.state.doc.toString();
-    return () => view.destroy();
+    let isOpen = true;
+    // One can write before it is there, and without it.
+    import("./completion.ts").then(
+      ({ completion }) => isOpen && view.dispatch({ effects: completing.reconfigure(completion(readSchema)) }),
+      () => undefined,
+    );
+    return () => {
+      isOpen = false;
+      view.destroy();
+    };
   }, [text]);
   return <div class="editor" ref={host} />;
 }

@@ -7,6 +7,7 @@ import type { App } from "./app-state.ts";
 import { Difference } from "./difference.tsx";
 import { consoleManager } from "./edit-changes.ts";
 import { Editor } from "./editor.tsx";
+import { readKindSchema } from "./field-schema.ts";
 import { collectionPath, type ServedKind } from "./kinds.ts";
 import { readYaml } from "./read-yaml.ts";
 import { asPart, hrefOf, ofPart } from "./routes.ts";
@@ -53,7 +54,12 @@ function New({ app, kind }: { readonly app: App; readonly kind: ServedKind }) {
   return (
     <>
       <h1>New {plainText(kind.kind)}</h1>
-      <Editor text={text} label="New object as YAML" content={content} />
+      <Editor
+        text={text}
+        label="New object as YAML"
+        content={content}
+        readSchema={() => readKindSchema(app.api, kind)}
+      />
       <p class="buttons start">
         <button type="button" onClick={() => void create(true)}>
           Review

@@ -56,7 +56,7 @@ function scalar(value: unknown, indent: string): string {
 const plain = /^[A-Za-z][\w./:@-]*$/;
 const word = /^(?:y|n|yes|no|on|off|true|false|null|nan|inf)$/i;
 
-const textScalar = (text: string): string =>
+export const textScalar = (text: string): string =>
   plain.test(text) && !word.test(text) && !text.endsWith(":") ? text : quoted(text);
 
 /** Characters that are escaped in quotes, beside those that JSON escapes. */

@@ -272,8 +272,7 @@ async function start(parts: Start): Promise<RunningServer> {
   const started = health.startupStep("start-server");
 
   const planes = await loadPlanes(options, parts.domain);
-  const issuers = () => gate.assembled?.issuers() ?? [];
-  const handle = addConsole(parts, planes?.route(gate.handle) ?? gate.handle, issuers);
+  const handle = addConsole(parts, planes?.route(gate.handle) ?? gate.handle, gate);
   const listener = await openPort(parts, handle, metrics, requestMetrics);
   undo.push(() => listener.close());
   undo.push(() => gate.giveUp());
@@ -369,7 +368,7 @@ async function loadPlanes(options: ServerOptions, domain: ApiDomain): Promise<Pl
 function addConsole(
   { options, clock, inputs: { current } }: Start,
   handle: StartupGate["handle"],
-  issuers: Assembled["issuers"],
+  gate: Pick<StartupGate, "assembled">,
 ): StartupGate["handle"] {
   if (!servesConsole(options)) return handle;
   const { externalHostname, tlsSan, corsAllowedOrigins, consoleOidcClientId: clientIds } = options;
@@ -379,7 +378,7 @@ function addConsole(
     names,
     allowsOrigins: corsAllowedOrigins.length > 0,
     clock,
-    issuers,
+    issuers: () => gate.assembled?.issuers() ?? [],
     clientIds,
   });
 }
