@@ -175,12 +175,20 @@ function adviceOf(node: TreeNode): readonly string[] {
 /** Returns what the conditions of a namespace say about its deletion. */
 function conditionNotes({ metadata, status }: Unstructured): readonly string[] {
   interface Condition {
+    readonly type: string;
     readonly status: string;
     readonly message?: string;
   }
   if (metadata.deletionTimestamp === undefined) return [];
   const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] }; // of a namespace
-  return conditions.filter((one) => one.status === "True").map(({ message = "" }) => message);
+  const isFailing = ({ type, status: is }: Condition): boolean =>
+    type === "NamespaceDeletionDiscoveryFailure" && is === "True";
+  return [
+    ...conditions.filter((one) => one.status === "True").map(({ message = "" }) => message),
+    ...(conditions.some(isFailing)
+      ? ["stays until the server of these groups answers, or its APIService is deleted: binnacle doctor names it"]
+      : []),
+  ];
 }
 
 function treeText(node: TreeNode, owners: readonly Owner[]): string {

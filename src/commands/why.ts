@@ -193,6 +193,11 @@ function asText({ attributes, decision, explanation, suggestion, unknown }: Answ
   const lines = [`${who} ${decision.allowed ? "may" : "may not"} ${actionWords(attributes)}.`];
   if (explanation === undefined && decision.reason !== "") lines.push(`  The server's reason: ${decision.reason}`);
   if (explanation !== undefined) lines.push(...explanationLines(attributes, decision, explanation));
+  if (decision.allowed && attributes.isResourceRequest && writes.has(attributes.verb)) {
+    lines.push(
+      "  A quota, a webhook or a policy may refuse it all the same, and then the error names it: binnacle doctor",
+    );
+  }
   for (const text of unknown) lines.push(`  Not known: ${text}`);
   const isRefusedOtherwise = explanation !== undefined && explanation.allowing.length > 0;
   if (suggestion.length > 0 && !isRefusedOtherwise) {
@@ -201,6 +206,9 @@ function asText({ attributes, decision, explanation, suggestion, unknown }: Answ
   }
   return `${lines.join("\n")}\n`;
 }
+
+/** The verbs of writes, which are checked after the rights. */
+const writes: ReadonlySet<string> = new Set(["create", "update", "patch", "delete", "deletecollection"]);
 
 function explanationLines(
   attributes: Attributes,

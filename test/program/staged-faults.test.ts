@@ -104,6 +104,18 @@ void describe("staged faults", () => {
       const contentType = "application/merge-patch+json";
       await cluster.call({ method: "PATCH", path, body: { spec: { replicas } }, contentType });
     }
+    const condition = {
+      type: "ReplicaFailure",
+      status: "True",
+      reason: "FailedCreate",
+      message: "exceeded quota: few",
+    };
+    await cluster.call({
+      method: "PATCH",
+      path: `${web}/web/status?fieldManager=controller`,
+      body: { status: { observedGeneration: 1, conditions: [condition] } },
+      contentType: "application/merge-patch+json",
+    });
     await post(cluster, `${core("shop")}/configmaps`, { metadata: { name: "settings" }, data: { mode: "fast" } });
     await as("bob", (bob) => bob.call({ method: "DELETE", path: `${core("shop")}/configmaps/settings` }));
     await post(cluster, `${core("small")}/resourcequotas`, {
@@ -262,6 +274,10 @@ void describe("staged faults", () => {
     const text = await diagnosis("resourcequota/small/limit");
     assert.match(text, /It has used 1 of 1 for configmaps, so more is refused with 403\./);
     assert.match(text, /Raise the limit in spec\.hard/);
+  });
+
+  void test("a workload whose pods are refused: the doctor passes on the reason", async () => {
+    assert.match(await diagnosis("deployment/shop/web"), /Its pods cannot be made: exceeded quota: few/);
   });
 
   void test("a claim without a class: the doctor says at once that it gets no volume", async () => {

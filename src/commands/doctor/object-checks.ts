@@ -22,6 +22,7 @@ export const objectChecks: readonly DoctorCheck[] = [
   { name: "quotas", run: fullQuotas },
   { name: "claims without a volume", run: waitingClaims },
   { name: "workloads without pods", run: idleWorkloads },
+  { name: "workloads whose pods are refused", run: refusedPods },
 ];
 
 async function stuckNamespaces({ cluster, nowMs }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
@@ -184,6 +185,29 @@ async function idleWorkloads({ cluster, nowMs }: ExaminedCluster): Promise<reado
       next: "Run kube-controller-manager (docs/control-plane.md), or let the server pretend with --simulate=workloads (docs/simulation.md): by itself it keeps objects, and runs nothing.",
     },
   ];
+}
+
+/** Finds workloads whose pods cannot be made: a quota, a policy or a webhook refuses them, and nobody sees the answer. */
+async function refusedPods({ cluster }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
+  const kinds = ["deployments", "replicasets"];
+  const all = await Promise.all(kinds.map((plural) => listAll(cluster, "apps", plural)));
+  const [deployments = [], sets = []] = all;
+  const findingsOf = (kind: string, objects: readonly Unstructured[]): readonly DoctorFinding[] =>
+    objects.flatMap((object): DoctorFinding[] => {
+      const failure = conditionOf(object, "ReplicaFailure");
+      if (failure?.status !== "True") return [];
+      return [
+        {
+          severity: "problem",
+          about: `${kind}/${placeOf(object)}`,
+          what: `Its pods cannot be made: ${failure.message ?? failure.reason ?? "no reason is given"}`,
+          next: "Remove the cause that the message names, such as a full quota, a policy, or a field of the template; its controller tries again.",
+        },
+      ];
+    });
+  // A set of a deployment has the failure of the deployment.
+  const single = sets.filter(({ metadata }) => (metadata.ownerReferences ?? []).length === 0);
+  return [...findingsOf("deployment", deployments), ...findingsOf("replicaset", single)];
 }
 
 const phaseOf = ({ status }: Unstructured): string | undefined => ((status ?? {}) as { readonly phase?: string }).phase; // of a claim

@@ -236,7 +236,8 @@ function failingWebhook(
   const refused = failures.refused.get(name) ?? 0;
   const passed = failures.passed.get(name) ?? 0;
   if (seen.length === 0 && refused === 0 && passed === 0) return [];
-  const known = [...seen, ...failures.reasonsOf(name)];
+  // A fault of the configuration is the cause of failed calls, so their reason says nothing more.
+  const known = seen.length > 0 ? seen : failures.reasonsOf(name);
   const reasons = known.length > 0 ? known : [unknownReason];
   const isIgnored = failurePolicy === "Ignore";
   const effect = [
