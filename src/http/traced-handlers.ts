@@ -7,6 +7,7 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply } from "./api-request.ts";
 import { encodeReply } from "./encode-reply.ts";
 import type { Handler } from "./filters/filter.ts";
+import { shown } from "./filters/trace.ts";
 import type { Scope } from "./scope.ts";
 
 const names: Readonly<Record<string, string>> = {
@@ -32,23 +33,21 @@ export function traceHandlers(route: Handler): Handler {
   };
 }
 
-const shownMax = 256;
-
 function attributesOf({ info, auditId, headers, method, path, protocol, remoteAddress }: ApiRequest): SpanAttributes {
   return {
-    accept: (headers["accept"] ?? "").slice(0, shownMax),
+    accept: shown(headers["accept"]),
     "audit-id": auditId,
     client: remoteAddress,
-    "api-group": info.group,
-    "api-version": info.version,
-    name: info.name,
-    subresource: info.subresource,
-    namespace: info.namespace,
+    "api-group": shown(info.group),
+    "api-version": shown(info.version),
+    name: shown(info.name),
+    subresource: shown(info.subresource),
+    namespace: shown(info.namespace),
     protocol,
-    resource: info.resource,
+    resource: shown(info.resource),
     scope: info.name !== "" || info.verb === "create" ? "resource" : info.namespace === "" ? "cluster" : "namespace",
-    url: path,
-    "user-agent": (headers["user-agent"] ?? "").slice(0, shownMax),
+    url: shown(path),
+    "user-agent": shown(headers["user-agent"]),
     verb: info.verb === "list" || info.verb === "watch" ? info.verb.toUpperCase() : method,
   };
 }
@@ -61,7 +60,7 @@ export function encodeInSpan(reply: Reply, scope: Pick<Scope, "parts" | "request
   const encodingSpan = span.start("SerializeObject", {
     "audit-id": request.auditId,
     method: request.method,
-    url: request.path,
+    url: shown(request.path),
     mediaType: encoding.mediaType,
   });
   return during(encodingSpan, () => encodeReply(reply, scope));

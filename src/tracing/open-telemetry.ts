@@ -60,7 +60,7 @@ const batchDelayMs = 5000;
 const exportTimeoutMs = 10_000;
 /** The maximum time for which a stop waits for the last export. */
 const closeMs = 5000;
-/** The bounds of what a client can put into spans. */
+/** The bounds of a span, beside those of its texts. */
 const spanLimits = { attributeCountLimit: 32, attributeValueLengthLimit: 1024, linkCountLimit: 1 };
 
 export function openTracer(loaded: OpenTelemetry, options: TracerOptions): OpenTracer {
@@ -219,18 +219,17 @@ const idGenerator = (random: Random): IdGenerator => ({
 class SpanQueue {
   readonly #clock: Clock;
   readonly #log: Pick<Log, "warn">;
-  readonly #say: (error: unknown) => void;
+  readonly #endpoint: string;
+  readonly #tellSometimes: (error: unknown) => void;
   #waiting = 0;
   #lost = 0;
+  #lastError: unknown;
 
   constructor({ clock, log, endpoint }: TracerOptions) {
     this.#clock = clock;
     this.#log = log;
-    this.#say = rateLimited(clock, (error) => {
-      const spans = this.#lost;
-      this.#lost = 0;
-      log.warn({ spans, endpoint, reason: reasonOf(error) }, "spans of traces could not be sent");
-    });
+    this.#endpoint = endpoint;
+    this.#tellSometimes = rateLimited(clock, () => this.#tell());
   }
 
   /** Counts a span. Returns false when it is dropped. */
@@ -270,11 +269,19 @@ class SpanQueue {
         done();
       });
     });
+    if (this.#lost > 0) this.#tell();
     if (isLate) this.#log.warn({}, "the last spans of traces could not be sent in time");
   }
 
   #lose(spans: number, error: Error): void {
     this.#lost += spans;
-    this.#say(error);
+    this.#lastError = error;
+    this.#tellSometimes(error);
+  }
+
+  #tell(): void {
+    const fields = { spans: this.#lost, endpoint: this.#endpoint, reason: reasonOf(this.#lastError) };
+    this.#lost = 0;
+    this.#log.warn(fields, "spans of traces could not be sent");
   }
 }

@@ -45,18 +45,25 @@ export function inOwnSpan(name: string, filter: Filter): Filter {
   };
 }
 
-const shownMax = 256;
+const shownMax = 512;
+
+/**
+ * Returns a text of a client as spans show it. A long one is cut and copied, since many spans may wait, and a part of a text
+ * would keep the whole text in memory.
+ */
+export const shown = (text = ""): string =>
+  text.length <= shownMax ? text : Buffer.from(text.slice(0, shownMax)).toString();
 
 function requestAttributes({ method, url, headers, remoteAddress, protocol }: ApiRequest): SpanAttributes {
-  const { host = headers[":authority"] ?? "" } = headers;
+  const host = headers["host"] ?? headers[":authority"];
   return {
     "http.method": method,
     "http.scheme": "https",
-    "http.target": targetOf(url),
-    "net.host.name": host.replace(/:\d*$/, "").slice(0, shownMax),
+    "http.target": shown(targetOf(url)),
+    "net.host.name": shown(host).replace(/:\d*$/, ""),
     "net.protocol.version": protocol.slice("HTTP/".length),
     "net.sock.peer.addr": remoteAddress,
-    "user_agent.original": (headers["user-agent"] ?? "").slice(0, shownMax),
+    "user_agent.original": shown(headers["user-agent"]),
   };
 }
 
@@ -65,8 +72,8 @@ function requestAttributes({ method, url, headers, remoteAddress, protocol }: Ap
  * left out.
  */
 function targetOf(url: string): string {
-  const shown = printedTarget(url);
-  return /\/(?:exec|attach|portforward|proxy)[/?]/.test(shown) ? shown.replace(/\?.*$/s, "") : shown;
+  const target = printedTarget(url);
+  return /\/(?:exec|attach|portforward|proxy)[/?]/.test(target) ? target.replace(/\?.*$/s, "") : target;
 }
 
 function replyAttributes({ bodyBytes }: ApiRequest, { code, bytes }: Reply): SpanAttributes {
@@ -79,7 +86,7 @@ function replyAttributes({ bodyBytes }: ApiRequest, { code, bytes }: Reply): Spa
 
 /** Returns the name of the span: the method, and for resources the path without the names in it. */
 function nameOf({ method, info }: ApiRequest): string {
-  return info.isResourceRequest ? `${method} ${pathForm(info)}` : method;
+  return info.isResourceRequest ? shown(`${method} ${pathForm(info)}`) : method;
 }
 
 function pathForm({ apiPrefix, group, version, namespace, resource, name, subresource }: RequestInfo): string {
