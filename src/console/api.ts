@@ -2,7 +2,7 @@
  * Requests to the API server. The token is in the memory of this object and nowhere else: not in cookies, storage or
  * URLs. What fails is an `ApiFailure`, which says what the server said.
  */
-import { type Signal, signal } from "@preact/signals";
+import { effect, type Signal, signal } from "@preact/signals";
 import { parseExactJson } from "#client/parse-json.ts";
 import { isObject } from "#std/is-object.ts";
 import type { ProviderToken } from "./providers.ts";
@@ -62,6 +62,7 @@ const jsonType = "application/json";
 
 export class Api {
   #access: SignedIn;
+  readonly #waits: boolean;
   /** The user as whom requests are made; `undefined` for the one who signed in. */
   readonly seenAs: Signal<SeenAs | undefined> = signal(undefined);
   /** Whether the server has refused the token. */
@@ -69,8 +70,10 @@ export class Api {
   /** The warnings of answers, the newest first. */
   readonly warnings = signal<readonly string[]>([]);
 
-  constructor(access: SignedIn) {
+  /** `waits` says whether requests wait for a new token when theirs has ended. */
+  constructor(access: SignedIn, waits: boolean) {
     this.#access = access;
+    this.#waits = waits;
   }
 
   get access(): SignedIn {
@@ -81,18 +84,6 @@ export class Api {
   renew(access: SignedIn): void {
     this.#access = access;
     this.isSignedOut.value = false;
-  }
-
-  /** Resolves when the user has signed in again, or has left. */
-  renewed(abort: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const stop = this.isSignedOut.subscribe((isOut) => {
-        if (isOut) return;
-        queueMicrotask(() => stop());
-        resolve();
-      });
-      abort.addEventListener("abort", () => (stop(), resolve()), { once: true });
-    });
   }
 
   /** Returns the value of an answer in JSON. Rejects with `ApiFailure`. */
@@ -113,13 +104,39 @@ export class Api {
     return (await this.send({ accept: "*/*", ...call })).text();
   }
 
-  /** Sends a request. Rejects with `ApiFailure` for codes of 400 and more, and when no answer comes. */
+  /**
+   * Sends a request. Rejects with `ApiFailure` for codes of 400 and more, and when no answer comes. Where one signs in at an
+   * identity provider, a request with a token that has ended waits until the user has signed in again.
+   */
   async send(call: ApiCall): Promise<Response> {
-    const response = await this.fetch(call);
-    if (response.status < 400) return response;
-    const status = statusOf(await response.text());
-    if (response.status === 401) this.isSignedOut.value = true;
-    throw new ApiFailure(response.status, status);
+    for (;;) {
+      const { token, provided } = this.#access;
+      const response = await this.fetch(call);
+      if (response.status < 400) return response;
+      const failure = new ApiFailure(response.status, statusOf(await response.text()));
+      if (response.status !== 401) throw failure;
+      if (token === this.#access.token) this.isSignedOut.value = true;
+      if (provided === undefined || !this.#waits) throw failure;
+      await this.#renewed(call.signal);
+    }
+  }
+
+  /** Resolves when the user has signed in again. Rejects when the request is given up. */
+  #renewed(abort: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let stop = (): void => undefined;
+      const giveUp = (): void => {
+        stop();
+        reject(abort?.reason as Error); // it is an error of the browser
+      };
+      abort?.addEventListener("abort", giveUp, { once: true });
+      stop = effect(() => {
+        if (this.isSignedOut.value) return;
+        queueMicrotask(() => stop());
+        abort?.removeEventListener("abort", giveUp);
+        resolve();
+      });
+    });
   }
 
   /** Sends a request, and resolves with any answer. */

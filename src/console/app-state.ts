@@ -4,6 +4,9 @@ import { Api, type SignedIn, failureText } from "./api.ts";
 import { type ServedKind, kindOf, readKinds } from "./kinds.ts";
 import { readRoute } from "./routes.ts";
 
+/** The maximum delay of a timer of a browser, which fires at once after a longer one. */
+const timerMaxMs = 2 ** 31 - 1;
+
 export class App {
   readonly api: Api;
   readonly route = signal(readRoute(location.hash));
@@ -16,11 +19,13 @@ export class App {
   readonly #lastNamespace = signal("");
   readonly #enter: (access: SignedIn | undefined) => void;
   readonly #ended = new AbortController();
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** `enter` goes on with another access, or signs out without one. */
   constructor(access: SignedIn, enter: (access: SignedIn | undefined) => void) {
-    this.api = new Api(access);
+    this.api = new Api(access, true);
     this.#enter = enter;
+    this.#expectEnd();
     this.namespace = computed(() => this.route.value.query.get("ns") ?? this.#lastNamespace.value);
     const { signal: ended } = this.#ended;
     addEventListener("hashchange", () => (this.route.value = readRoute(location.hash)), { signal: ended });
@@ -69,16 +74,29 @@ export class App {
   renew(access: SignedIn): void {
     if (access.provided?.subject === this.api.access.provided?.subject) {
       this.api.renew(access);
-      if (this.missing.value.length > 0) void this.readKinds();
+      this.#expectEnd();
     } else {
-      this.#ended.abort();
+      this.#end();
       this.#enter(access);
     }
   }
 
+  /** Tells when the token ends: a watch that is under way goes on, and would not notice. */
+  #expectEnd(): void {
+    clearTimeout(this.#timer);
+    const leftMs = (this.api.access.provided?.expiresMs ?? Number.POSITIVE_INFINITY) - Date.now();
+    if (leftMs > timerMaxMs) return;
+    this.#timer = setTimeout(() => (this.api.isSignedOut.value = true), Math.max(0, leftMs));
+  }
+
+  #end(): void {
+    clearTimeout(this.#timer);
+    this.#ended.abort();
+  }
+
   /** Forgets the token, also where the server keeps it for this page only. */
   signOut(): void {
-    this.#ended.abort();
+    this.#end();
     if (this.api.access.kind === "code")
       void this.api.fetch({ method: "DELETE", path: "session" }).catch(() => undefined);
     this.#enter(undefined);

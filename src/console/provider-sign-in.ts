@@ -75,9 +75,12 @@ async function redeem({ issuer }: Provider, code: string, verifier: string): Pro
 function readToken(provider: Provider, token: string, nonce: string): { readonly provided: ProviderToken } {
   const claims = claimsOf(token);
   if (claims["nonce"] !== nonce) throw new Error("the token is not of this sign-in");
-  const { sub: subject, exp } = claims;
-  if (typeof subject !== "string" || typeof exp !== "number") throw new Error("the token names no user, or no end");
-  return { provided: { provider, subject, expiresMs: exp * 1000 } };
+  const { sub: subject, iat, exp } = claims;
+  if (typeof subject !== "string" || typeof iat !== "number" || typeof exp !== "number") {
+    throw new Error("the token names no user, or no time");
+  }
+  // The clock of this machine may be another one than the provider's.
+  return { provided: { provider, subject, expiresMs: Date.now() + (exp - iat) * 1000 } };
 }
 
 function claimsOf(token: string): Readonly<Record<string, unknown>> {

@@ -15,6 +15,7 @@ export interface ProviderToken {
   readonly provider: Provider;
   /** The claim `sub`, which is another one for each user of the provider. */
   readonly subject: string;
+  /** The end of the token by the clock of this machine. */
   readonly expiresMs: number;
 }
 

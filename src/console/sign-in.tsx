@@ -49,7 +49,7 @@ export async function redeem({ cluster, namespace }: Omit<Session, "wasUsed">, c
 /** Returns the access of a certificate that the browser shows; `undefined` where the server does not know who asks. */
 export async function withCertificate(): Promise<SignedIn | undefined> {
   const access: SignedIn = { kind: "certificate", token: "", cluster: location.origin, namespace: "" };
-  const name = await userName(new Api(access)).catch(() => "");
+  const name = await userName(new Api(access, false)).catch(() => "");
   return name === "" || name === "system:anonymous" ? undefined : access;
 }
 
@@ -72,7 +72,7 @@ const withToken = (token: string): Promise<SignedIn> =>
 /** Returns the access of a token, if the server takes it. */
 export async function checked(access: SignedIn): Promise<SignedIn> {
   try {
-    await userName(new Api(access));
+    await userName(new Api(access, false));
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;
     if (error.code === 401) {

@@ -141,11 +141,7 @@ export class TableFeed {
         this.problem.value = error instanceof Error ? error.message : String(error);
         const isRefused = error instanceof ApiFailure && [400, 401, 403, 404, 405].includes(error.code);
         this.state.value = isRefused ? "refused" : "waiting";
-        if (isRefused && error.code !== 401) return;
-        if (isRefused) {
-          await this.#options.api.renewed(this.#abort.signal);
-          continue;
-        }
+        if (isRefused) return;
         await pause(wait, this.#abort.signal);
         wait = Math.min(wait * 2, pauseMs.most);
       }
