@@ -25,9 +25,9 @@ Usage: binnacle <command> [flags]
   certificate approve  approve or deny requests for certificates
   why VERB KIND        say which rule allows something, or what would allow it
   who can VERB KIND    list who can do something, and through which role
-  blame KIND NAME      print an object with the manager of each field
+  blame KIND NAME      print an object with the manager of each field, and the fields that managers fight over
   tree KIND NAME       print what owns an object, what it owns, and what its deletion waits for
-  doctor               look for what is wrong in a cluster
+  doctor               look for what is wrong in a cluster, and say what can be done
   console              look at a cluster in a browser (binnacle console --help)
   health               say whether a server is ready; --wait waits for it
   auth COMMAND         what you may do, who you are, and roles from a file (binnacle auth --help)

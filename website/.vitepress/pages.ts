@@ -48,6 +48,7 @@ export const groups: readonly Group[] = [
       "docs/planes.md",
       "docs/scale-out.md",
       "docs/performance.md",
+      "docs/tracing.md",
       "docs/feature-gates.md",
     ],
   },

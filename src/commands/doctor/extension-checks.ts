@@ -57,12 +57,15 @@ const readVersionsMax = 3;
 async function brokenConversions(examined: ExaminedCluster): Promise<readonly DoctorFinding[]> {
   const { cluster, nowMs } = examined;
   const definitions = await listAll(cluster, "apiextensions", "customresourcedefinitions");
-  const services = await readServices(examined);
-  const findings: DoctorFinding[] = [];
-  for (const definition of definitions) {
+  const converted = definitions.flatMap((definition) => {
     const spec = (definition["spec"] ?? {}) as DefinitionSpec; // of a definition
     const { webhook } = spec.conversion ?? {};
-    if (webhook === undefined) continue;
+    return webhook === undefined ? [] : [{ definition, spec, webhook }];
+  });
+  if (converted.length === 0) return [];
+  const services = await readServices(examined);
+  const findings: DoctorFinding[] = [];
+  for (const { definition, spec, webhook } of converted) {
     const { url, service } = webhook.clientConfig ?? {};
     const about = `customresourcedefinition/${definition.metadata.name ?? ""} (conversion)`;
     findings.push(...endingSoon(about, webhook.clientConfig, nowMs));
