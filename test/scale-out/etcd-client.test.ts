@@ -573,9 +573,14 @@ test("a member is used when it has the version that is expected, or has compacte
   const writer = open(t, cluster.endpoints);
   const revision = await write(writer, put("/a", "1"));
   await write(writer, put("/a", "2"));
+  const lasting = await write(writer, put("/c", "1"));
+  let doubts = 0;
   const probe = (value: string, at = revision, key = "/a") => {
     const client = open(t, cluster.endpoints);
-    client.expect(() => ({ key, revision: at, value: Buffer.from(value) }));
+    client.expect(
+      () => ({ key, revision: at, value: Buffer.from(value) }),
+      () => doubts++,
+    );
     return client.range({ key: "/a" }, { timeoutMs: 1500 });
   };
   assert.equal((await probe("1")).count, 1);
@@ -584,9 +589,14 @@ test("a member is used when it has the version that is expected, or has compacte
   await assertRejects(probe("2"), "replaced", replaced("/a", revision));
   await assertRejects(probe("1", revision + 1), "replaced", replaced("/a", revision + 1));
   await assertRejects(probe("1", revision, "/b"), "replaced", replaced("/b", revision));
-  await assertRejects(probe("1", revision + 2), "replaced", /is at revision \d+, but there was revision \d+/);
-  await writer.compact(revision + 1, options);
+  await assertRejects(probe("1", lasting + 1), "replaced", /is at revision \d+, but there was revision \d+/);
+  await write(writer, put("/d", "1"));
+  await writer.compact(lasting + 1, options);
+  assert.equal(doubts, 0);
   assert.equal((await probe("other")).count, 1);
+  assert.equal(doubts, 1, "nobody knows what there was at a revision that is compacted");
+  assert.equal((await probe("1", lasting, "/c")).count, 1);
+  assert.equal(doubts, 1, "a version that is still there is known");
 });
 
 test("a member listens on a socket of the file system", { skip }, async (t) => {

@@ -77,7 +77,7 @@ class CuttableClient implements EtcdClient {
   leaseSeconds: EtcdClient["leaseSeconds"] = (...of) => this.#call(() => this.#inner.leaseSeconds(...of));
   revokeLease: EtcdClient["revokeLease"] = (...of) => this.#call(() => this.#inner.revokeLease(...of));
   status: EtcdClient["status"] = (...of) => this.#call(() => this.#inner.status(...of));
-  expect: EtcdClient["expect"] = (known) => this.#inner.expect(known);
+  expect: EtcdClient["expect"] = (...of) => this.#inner.expect(...of);
 
   watch(request: WatchRequest, follower: WatchFollower): EtcdWatch {
     const watch = this.#inner.watch(request, follower);

@@ -172,9 +172,10 @@ export interface EtcdClient {
   status(options: EtcdCallOptions): Promise<MemberStatus>;
   /**
    * Takes a function that returns a version which every member must have. A member is asked for it before it is used; one
-   * that does not have it holds another store.
+   * that does not have it holds another store. `doubted` is called when a member is going to be used that cannot say
+   * whether it had the version, since it has compacted it.
    */
-  expect(known: () => KnownVersion | undefined): void;
+  expect(known: () => KnownVersion | undefined, doubted: () => void): void;
   /** Ends all calls and watches. */
   close(): void;
 }

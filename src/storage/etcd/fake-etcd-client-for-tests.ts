@@ -102,8 +102,9 @@ export class FakeEtcdClient implements EtcdClient {
     return this.#call((member, reply) => member.status(reply), options);
   }
 
-  expect(known: () => KnownVersion | undefined): void {
+  expect(known: () => KnownVersion | undefined, doubted: () => void): void {
     this.#store.known = known;
+    this.#store.doubted = doubted;
   }
 
   close(): void {
@@ -208,6 +209,6 @@ export const methodsOf = (client: EtcdClient): EtcdClient => ({
   revokeLease: (...of) => client.revokeLease(...of),
   leaseSeconds: (...of) => client.leaseSeconds(...of),
   status: (...of) => client.status(...of),
-  expect: (known) => client.expect(known),
+  expect: (...of) => client.expect(...of),
   close: () => client.close(),
 });

@@ -38,6 +38,8 @@ const missedShare = 1 / 20;
 const pageMs = 15_000;
 const presentMs = 5000;
 const progressMs = 100;
+/** The end of a watch after which everything is read again. */
+const mustReadAgain: WatchEnd = { kind: "compacted", compacted: 0 };
 /** A key that nobody has, at present. */
 const nothingKnown = { key: "\0", revision: 0 };
 const backOffMinMs = 50;
@@ -72,17 +74,25 @@ export class Feed {
   #keyCount = 0;
   /** The last version that was heard of. */
   #last: KnownVersion | undefined;
+  /** How often a member could not say whether it holds the store that is followed. */
+  #doubts = 0;
+  /** How many of them were before the last time that everything was read again, which settles them. */
+  #settledDoubts = 0;
   /** The revision up to which everything was heard. */
   heard: Revision = 0;
 
   constructor(options: FeedOptions) {
     this.#options = options;
     this.#end = prefixEnd(options.keys.prefix)!;
-    options.client.expect(() => this.#last);
+    options.client.expect(
+      () => this.#last,
+      () => this.#doubt(),
+    );
   }
 
   /** Asks for the revision at which the first state is read. */
   async prepare(): Promise<void> {
+    this.#settledDoubts = this.#doubts;
     this.heard = await this.#present();
   }
 
@@ -90,12 +100,13 @@ export class Feed {
   async start(follower: LogFollower): Promise<void> {
     this.#follower = follower;
     await this.#readAll(this.heard, (entry) => follower.load(entry));
-    this.#open();
+    if (this.#isDoubtful) void this.#lost(mustReadAgain);
+    else this.#open();
   }
 
   /** Resolves when everything up to a revision was heard. Rejects with `Unavailable` after `timeoutMs`. */
   async until(revision: Revision, timeoutMs: number): Promise<void> {
-    if (revision <= this.heard) return;
+    if (revision <= this.heard && !this.#isDoubtful) return;
     await new Promise<void>((resolve, reject) => {
       const cancel = this.#options.clock.after(timeoutMs, () => {
         this.#waiters.filter((other) => other !== waiter);
@@ -111,6 +122,22 @@ export class Feed {
       this.#waiters.push(waiter);
       this.#askProgress();
     });
+  }
+
+  /**
+   * Whether the store may be another one than was followed, an older state that others have written to since. Then its
+   * revision says nothing about what was heard.
+   */
+  get #isDoubtful(): boolean {
+    return this.#doubts > this.#settledDoubts;
+  }
+
+  /** Reads everything again, since nobody can say whether the store is still the same. */
+  #doubt(): void {
+    this.#doubts++;
+    if (this.#watch === undefined) return; // it is being read, or will be
+    this.#watch.close();
+    void this.#lost(mustReadAgain);
   }
 
   /** Takes a version that the store has. */
@@ -136,7 +163,7 @@ export class Feed {
 
   #hear(revision: Revision): void {
     if (revision > this.heard) this.heard = revision;
-    if (this.#waiters.size === 0) return;
+    if (this.#waiters.size === 0 || this.#isDoubtful) return;
     while (this.#waiters.size > 0 && this.#waiters.peek()!.revision <= this.heard) this.#waiters.pop()!.wake();
   }
 
@@ -195,9 +222,12 @@ export class Feed {
     for (;;) {
       try {
         mustReload ||= await this.#isFarBehind(last);
-        if (mustReload) await this.#reload();
-        if (!this.#closing.signal.aborted) this.#open();
-        return;
+        if (mustReload || this.#isDoubtful) await this.#reload();
+        if (this.#closing.signal.aborted) return;
+        if (!this.#isDoubtful) {
+          this.#open();
+          return;
+        }
       } catch (error) {
         if (!(error instanceof EtcdError)) throw error;
         if (error.kind === "replaced") return this.#options.failed(error);
@@ -231,6 +261,7 @@ export class Feed {
   }
 
   async #reload(): Promise<void> {
+    const doubts = this.#doubts;
     const revision = await this.#present();
     const entries: LogEntry[] = [];
     await this.#readAll(revision, (entry) => void entries.push(entry));
@@ -238,6 +269,7 @@ export class Feed {
     this.#options.own.changesLost();
     entries.sort((a, b) => (a.key < b.key ? -1 : 1));
     this.#follower.reloaded(entries, revision);
+    this.#settledDoubts = doubts;
     this.#hear(revision);
   }
 

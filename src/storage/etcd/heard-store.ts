@@ -4,8 +4,11 @@
  * nothing but deletions is missing.
  */
 import { printable } from "#std/printable.ts";
-
 import { type AnswerHeader, EtcdError, type KnownVersion, type RangeAnswer, type RangeRequest } from "./client.ts";
+
+/** Whether a member has the version that was heard of. */
+const isSame = (found: KnownVersion | undefined, { revision, value }: KnownVersion): boolean =>
+  found?.revision === revision && found.value.equals(value);
 
 /** A key that nobody has. */
 const noKey = "\0";
@@ -15,6 +18,8 @@ export class HeardStore {
   #revision = 0;
   /** Returns the last version that was heard of, if any. */
   known: () => KnownVersion | undefined = () => undefined;
+  /** Called when a member cannot say whether it had that version. */
+  doubted: () => void = () => undefined;
 
   /** Notes a revision that a member mentioned. */
   hear(revision: number): void {
@@ -34,20 +39,21 @@ export class HeardStore {
   }
 
   async #checkVersion(
-    { key, revision, value }: KnownVersion,
+    known: KnownVersion,
     endpoint: string,
     read: (request: RangeRequest) => Promise<RangeAnswer>,
   ): Promise<void> {
+    const { key, revision } = known;
     let answer: RangeAnswer;
     try {
       answer = await read({ key, revision });
     } catch (error) {
-      // Nobody knows a history that is compacted; the feed reads everything again then.
-      if (error instanceof EtcdError && error.kind === "compacted") return;
-      throw error;
+      if (!(error instanceof EtcdError) || error.kind !== "compacted") throw error;
+      // Nobody knows a history that is compacted, but the version may still be there.
+      if (!isSame((await read({ key })).entries[0], known)) this.doubted();
+      return;
     }
-    const [found] = answer.entries;
-    if (found?.revision === revision && found.value.equals(value)) return;
+    if (isSame(answer.entries[0], known)) return;
     const text = `etcd at ${endpoint} has another history than before: ${printable(key)} had another value at revision ${revision}`;
     throw new EtcdError("replaced", text, endpoint);
   }

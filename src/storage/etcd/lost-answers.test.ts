@@ -333,6 +333,44 @@ test("a server whose last change is compacted reads everything again: etcd may h
   assert.equal(cache.failure, undefined);
 });
 
+test("a read of the present waits until everything is read again when etcd may have gone back, and on to the same revision", async (t) => {
+  const cluster = new Cluster();
+  const { etcd } = cluster;
+  const other = "/registry/core/pods/ns/b";
+  await cluster.change(other, "1");
+  const log = await cluster.openLog(1, (client) => ({
+    ...methodsOf(client),
+    async range(request, options) {
+      // Reading everything takes longer than asking for the revision.
+      if (request.countOnly !== true) await new Promise<void>((resolve) => void cluster.clock.after(500, resolve));
+      return client.range(request, options);
+    },
+  }));
+  const cache = await cluster.pass(LogWatchCache.open(log, { clock: cluster.clock }));
+  t.after(() => cluster.pass(cache.close()));
+  const last = revisionOf(await cluster.pass(cluster.put(cache, 0, "1")));
+  const removed = await cluster.pass(cache.remove(other, cache.get(other)!.revision));
+  assert.equal(revisionOf(removed), last + 1);
+  cluster.cutOff("s1");
+  await cluster.restore(last);
+  for (const text of ["2", "3"]) await cluster.change(other, text);
+  etcd.propose({ kind: "compact", revision: last + 1 }, etcd.leader!, () => undefined);
+  await cluster.sleep(100);
+  etcd.heal();
+  const reads: (Entry | undefined)[] = [];
+  for (let ms = 0; ms < 5000; ms += 20) {
+    void Promise.resolve(cache.getFresh(key)).then(
+      (entry) => reads.push(entry),
+      () => undefined,
+    );
+    await cluster.sleep(20);
+  }
+  assert.ok(reads.length > 0);
+  assert.deepEqual(new Set(reads), new Set([undefined]));
+  assert.match(cache.get(other)!.value.toString(), /"text":"3"/);
+  assert.equal(cache.revision, last + 1, "the revision alone says nothing");
+});
+
 test("a write that was done before etcd went back, and whose answer is lost, is not told refused", async (t) => {
   const cluster = new Cluster();
   const [cache, other] = [await cluster.open(t, 1), await cluster.open(t, 2)];

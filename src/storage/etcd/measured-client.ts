@@ -128,8 +128,8 @@ export class MeasuredClient implements EtcdClient {
     return this.#inner.status(options);
   }
 
-  expect(known: () => KnownVersion | undefined): void {
-    this.#inner.expect(known);
+  expect(known: () => KnownVersion | undefined, doubted: () => void): void {
+    this.#inner.expect(known, doubted);
   }
 
   close(): void {

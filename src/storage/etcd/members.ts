@@ -110,8 +110,9 @@ class Members implements EtcdClient {
     return this.#call("Maintenance/Status", this.#requests.empty(), readStatus, options);
   }
 
-  expect(known: () => KnownVersion | undefined): void {
+  expect(known: () => KnownVersion | undefined, doubted: () => void): void {
     this.#store.known = known;
+    this.#store.doubted = doubted;
   }
 
   close(): void {

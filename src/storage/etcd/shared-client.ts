@@ -4,19 +4,31 @@
  */
 import type { EtcdClient, KnownVersion } from "./client.ts";
 
+/** The parameters of `EtcdClient.expect`. */
+interface Expectation {
+  readonly known: () => KnownVersion | undefined;
+  readonly doubted: () => void;
+}
+
 export class SharedClient {
   readonly #client: EtcdClient;
-  readonly #known = new Set<() => KnownVersion | undefined>();
+  readonly #expectations = new Set<Expectation>();
 
   constructor(client: EtcdClient) {
     this.#client = client;
-    client.expect(() => this.#newest());
+    client.expect(
+      () => this.#newest(),
+      () => {
+        // The version of one store says what all of them may believe.
+        for (const { doubted } of [...this.#expectations]) doubted();
+      },
+    );
   }
 
   /** Returns the client of one store. Its `close` ends nothing but what the store expects. */
   open(): EtcdClient {
     const client = this.#client;
-    let own: (() => KnownVersion | undefined) | undefined;
+    let own: Expectation | undefined;
     return {
       get endpoint() {
         return client.endpoint;
@@ -30,13 +42,13 @@ export class SharedClient {
       revokeLease: (lease, options) => client.revokeLease(lease, options),
       leaseSeconds: (lease, options) => client.leaseSeconds(lease, options),
       status: (options) => client.status(options),
-      expect: (known) => {
-        if (own !== undefined) this.#known.delete(own);
-        own = known;
-        this.#known.add(known);
+      expect: (known, doubted) => {
+        if (own !== undefined) this.#expectations.delete(own);
+        own = { known, doubted };
+        this.#expectations.add(own);
       },
       close: () => {
-        if (own !== undefined) this.#known.delete(own);
+        if (own !== undefined) this.#expectations.delete(own);
       },
     };
   }
@@ -47,7 +59,7 @@ export class SharedClient {
 
   #newest(): KnownVersion | undefined {
     let newest: KnownVersion | undefined;
-    for (const known of this.#known) {
+    for (const { known } of this.#expectations) {
       const version = known();
       if (version !== undefined && version.revision > (newest?.revision ?? 0)) newest = version;
     }
