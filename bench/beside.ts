@@ -49,7 +49,12 @@ class Measured {
   }
 
   /** Resolves with the body of an answer, which must be a success. */
-  send(method: string, path: string, body?: object | string, headers: Readonly<Record<string, string>> = {}): Promise<string> {
+  send(
+    method: string,
+    path: string,
+    body?: object | string,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
     const text = typeof body === "object" ? JSON.stringify(body) : body;
     return new Promise((settle, reject) => {
       const stream = this.#session.request({

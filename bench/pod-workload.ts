@@ -16,7 +16,7 @@ const morePlugins = [
 /** Flags of a server that pods are created on, also of a peer. */
 export const podServerFlags: readonly string[] = [`--enable-admission-plugins=${morePlugins.join(",")}`];
 
-/** What a namespace holds before pods are created in it, with the resource of each object. */
+/** The objects that a namespace gets before pods are created in it, with the resource of each. */
 export const podNamespaceObjects = [
   {
     path: "limitranges",

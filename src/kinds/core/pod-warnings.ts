@@ -141,7 +141,10 @@ function specWarnings(spec: PodSpec, path: FieldPath, security: readonly string[
   }
   const warnings = volumesWarnings(spec.volumes ?? [], path.child("volumes"));
   if (spec.hostAliases !== undefined) {
-    addAll(warnings, repeatWarnings(spec.hostAliases, ({ ip }) => ip ?? "", path.child("hostAliases"), "ip"));
+    addAll(
+      warnings,
+      repeatWarnings(spec.hostAliases, ({ ip }) => ip ?? "", path.child("hostAliases"), "ip"),
+    );
   }
   if (spec.imagePullSecrets !== undefined) addAll(warnings, pullSecretWarnings(spec, path.child("imagePullSecrets")));
   addFractionWarnings(spec.overhead, path.child("overhead"), inBytes, warnings);

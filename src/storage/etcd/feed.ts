@@ -74,9 +74,9 @@ export class Feed {
   #keyCount = 0;
   /** The last version that was heard of. */
   #last: KnownVersion | undefined;
-  /** How often a member could not say whether it holds the store that is followed. */
+  /** The number of times that a member could not say whether it holds the store that is followed. */
   #doubts = 0;
-  /** How many of them were before the last time that everything was read again, which settles them. */
+  /** The number of them before everything was last read again, which settles them. */
   #settledDoubts = 0;
   /** The revision up to which everything was heard. */
   heard: Revision = 0;

@@ -20,7 +20,7 @@ export class SharedClient {
       () => this.#newest(),
       () => {
         // The version of one store says what all of them may believe.
-        for (const { doubted } of [...this.#expectations]) doubted();
+        for (const { doubted } of this.#expectations) doubted();
       },
     );
   }
