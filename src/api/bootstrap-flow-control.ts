@@ -16,8 +16,17 @@ export const mandatoryNames: readonly string[] = ["exempt", "catch-all"];
 /** Upstream's annotation that tells whether the server keeps a spec at its suggested value. */
 export const autoUpdateAnnotation = "apf.kubernetes.io/autoupdate-spec";
 
+/** The objects by domain, which all control planes of a process share. */
+const known = new WeakMap<ApiDomain, BootstrapFlowControl>();
+
 /** Returns all schemas and levels, with the names of the domain. */
 export function bootstrapFlowControl(domain: ApiDomain): BootstrapFlowControl {
+  const objects = known.get(domain) ?? makeObjects(domain);
+  known.set(domain, objects);
+  return objects;
+}
+
+function makeObjects(domain: ApiDomain): BootstrapFlowControl {
   const apiVersion = "flowcontrol.apiserver.k8s.io/v1";
   const annotations = { [autoUpdateAnnotation]: "true" };
   const object = <Spec>(kind: string, [name, spec]: Named<Spec>) => ({

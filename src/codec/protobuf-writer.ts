@@ -3,6 +3,7 @@ import { bigIntOf, type Int64 } from "#std/int64.ts";
 import { bytesType, fixed64Type, varintType } from "./protobuf-reader.ts";
 
 const startLength = 64 * 1024;
+const nothing = Buffer.alloc(0);
 /** The maximum length of a text that is written byte by byte. */
 const shortMax = 48;
 /** The maximum length of a buffer that is used again. */
@@ -17,9 +18,10 @@ const reusedMax = 1024 * 1024;
  *     message 9 that wrote the two   …4a 06 0a 01 a 12 01 b
  */
 export class ProtobufWriter {
-  #bytes = Buffer.allocUnsafe(startLength);
+  /** Memory from the first byte on: many writers never write. */
+  #bytes = nothing;
   /** The index at which the written bytes begin. */
-  #start = this.#bytes.length;
+  #start = 0;
 
   /** The number of written bytes. */
   get length(): number {
@@ -33,7 +35,7 @@ export class ProtobufWriter {
 
   /** Begins anew; memory for long messages is given back. */
   clear(): void {
-    if (this.#bytes.length > reusedMax) this.#bytes = Buffer.allocUnsafe(startLength);
+    if (this.#bytes.length > reusedMax) this.#bytes = nothing;
     this.#start = this.#bytes.length;
   }
 
@@ -145,7 +147,7 @@ export class ProtobufWriter {
   #reserve(count: number): void {
     if (count <= this.#start) return;
     const written = this.length;
-    const larger = Buffer.allocUnsafe(this.#bytes.length * 2 + count);
+    const larger = Buffer.allocUnsafe(Math.max(startLength, this.#bytes.length * 2 + count));
     this.#bytes.copy(larger, larger.length - written, this.#start);
     this.#bytes = larger;
     this.#start = larger.length - written;

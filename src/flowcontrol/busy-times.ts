@@ -15,7 +15,7 @@ const nanoseconds = (ms: number): number => Math.round(ms * 1e6);
 /** A count, and the time for which it had each of its values. */
 export class TimedCount {
   readonly #histogram: Histogram;
-  readonly #cells = new Float64Array(cellCount);
+  readonly #cells: number[] = [];
   #value = 0;
   #since: number;
   #whole = 1;
@@ -32,7 +32,7 @@ export class TimedCount {
   change(by: number, now: number): void {
     const ms = now - this.#since;
     this.#since = now;
-    if (this.#value < cellCount) this.#cells[this.#value]! += ms;
+    if (this.#value < cellCount) this.#cells[this.#value] = (this.#cells[this.#value] ?? 0) + ms;
     else this.#histogram.observe(this.#value / this.#whole, nanoseconds(ms));
     this.#value += by;
   }
@@ -45,9 +45,9 @@ export class TimedCount {
   }
 }
 
-function empty(cells: Float64Array, take: (value: number, ms: number) => void): void {
+function empty(cells: number[], take: (value: number, ms: number) => void): void {
   for (let value = 0; value < cells.length; value++) {
-    const ms = cells[value]!;
+    const ms = cells[value] ?? 0;
     if (ms === 0) continue;
     take(value, ms);
     cells[value] = 0;
@@ -78,7 +78,7 @@ export class LevelTimes {
   readonly demand: Demand;
   readonly #histograms: LevelHistograms;
   /** Used while no request waits and all have one seat. */
-  readonly #cells = new Float64Array(cellCount);
+  readonly #cells: number[] = [];
   #since: number;
   #seatsWhole = 1;
   #slotsWhole = 1;
@@ -95,7 +95,7 @@ export class LevelTimes {
     this.#since = now;
     const { seats } = load;
     if (load.waiting === 0 && load.running === seats && seats < cellCount) {
-      this.#cells[seats]! += ms;
+      this.#cells[seats] = (this.#cells[seats] ?? 0) + ms;
       if (seats > this.demand.high) this.demand.high = seats;
     } else this.#observe(ms, load);
   }

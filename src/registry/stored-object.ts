@@ -182,18 +182,25 @@ export function parseObject(text: string): Unstructured {
 export function encodedObject(stored: Unstructured, keep?: (decoded: DecodedEntry, length: number) => void): Encoded {
   const text = `${escapeHtml(JSON.stringify(stored))}\n`;
   const bytes = Buffer.from(text);
-  return {
-    bytes,
-    revisionOffset: revisionOffsetIn(bytes, text, beforeRevision),
-    decode(revision): DecodedEntry {
-      // Safe: no other code has the object.
-      (stored.metadata as { resourceVersion: string }).resourceVersion = String(revision);
-      const decoded: DecodedEntry = { labels: stored.metadata.labels, object: stored };
-      keep?.(decoded, bytes.length);
-      return decoded;
-    },
-  };
+  return encodedBytes({ bytes, revisionOffset: revisionOffsetIn(bytes, text, beforeRevision) }, stored, keep);
 }
+
+/** Does the same with the bytes that encode the object. */
+export const encodedBytes = (
+  { bytes, revisionOffset }: Unversioned,
+  stored: Unstructured,
+  keep?: (decoded: DecodedEntry, length: number) => void,
+): Encoded => ({
+  bytes,
+  revisionOffset,
+  decode(revision): DecodedEntry {
+    // Safe: no other code has the object.
+    (stored.metadata as { resourceVersion: string }).resourceVersion = String(revision);
+    const decoded: DecodedEntry = { labels: stored.metadata.labels, object: stored };
+    keep?.(decoded, bytes.length);
+    return decoded;
+  },
+});
 
 /** Makes a value of bytes that another thread's `StoredObjects` encoded, together with the labels that it passed. */
 export const encodedInThread = ({ bytes, revisionOffset }: Unversioned, labels: DecodedEntry["labels"]): Encoded => ({

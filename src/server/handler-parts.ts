@@ -104,7 +104,18 @@ const ownServers: ReadonlySet<string> = new Set(["apiextensions", "apiregistrati
  * Stable versions have the kinds of the tables. Of the others some have more, from older releases, and no table: there
  * each kind of the group counts.
  */
-function registeredKinds(tables: ApiTables): (gvk: GroupVersionKind, asked: string) => boolean {
+function registeredKinds(tables: ApiTables): IsRegistered {
+  const check = registered.get(tables) ?? checkOf(tables);
+  registered.set(tables, check);
+  return check;
+}
+
+type IsRegistered = (gvk: GroupVersionKind, asked: string) => boolean;
+
+/** The checks by tables, which all control planes of a process share. */
+const registered = new WeakMap<ApiTables, IsRegistered>();
+
+function checkOf(tables: ApiTables): IsRegistered {
   const versions = new Set(tables.versions.map(({ group, version }) => `${group}/${version}`));
   const kinds = new Set(tables.kinds.flatMap(({ group, kind }) => [`${group}/${kind}`, `${group}/${kind}List`]));
   const serverOf = (group: string): string => {

@@ -4,16 +4,16 @@
  * when the flag is given.
  */
 import { sharedCompiler } from "#authz/rules.ts";
-import type { Term } from "#client/leader-election.ts";
-import type { RestClient } from "#client/rest-client.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { notFound, serviceUnavailable, StatusError } from "#meta/status-error.ts";
+import { versionDocument } from "#publication/version.ts";
 import { type AskedPlane, type PlaneAccess, type PlanesController, planesController } from "#controllers/planes.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
 import { SharedLogThread } from "#storage/sqlite.ts";
 import { StartError } from "#std/start-error.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import type { Assembled } from "./assemble-config.ts";
 import type { PlaneCredentials } from "./credentials.ts";
 import { electControllers } from "./controllers/election.ts";
 import { clientConfig } from "./kubeconfig.ts";
@@ -21,6 +21,7 @@ import { etcdAccess, isOnEtcd } from "./open-store.ts";
 import type { Peers } from "./peers.ts";
 import type { ServerTrust } from "./credentials/server-trust.ts";
 import type { ServerOptions } from "./options.ts";
+import { programVersion } from "./program-version.ts";
 import { PlaneTurns } from "./planes/plane-turns.ts";
 import { isPreflight, statusReply, unauthenticatedReply } from "./planes/status-reply.ts";
 import {
@@ -38,14 +39,12 @@ import type { PlaneHost } from "./planes/plane-host.ts";
 type Handler = (request: ApiRequest) => MaybePromise<Reply>;
 
 interface PlanesStart {
-  readonly host: Omit<PlaneHost, "logThread" | "template" | "compileRule" | "turns">;
+  readonly host: Omit<PlaneHost, "logThread" | "template" | "compileRule" | "turns" | "version">;
   /** The URL by which clients reach the server. */
   readonly url: string;
   readonly trust: ServerTrust;
-  /** The client of the server itself. */
-  readonly client: RestClient;
-  /** Returns that client, restricted so that it writes only during a term. */
-  clientWithin(term: Term): RestClient;
+  /** The root. */
+  readonly assembled: Pick<Assembled, "client" | "clientWithin">;
   /** The store of the root. */
   readonly cache: WatchCache;
   /** The other servers of the root's store; `undefined` where it has no others. */
@@ -108,6 +107,7 @@ export class Planes {
   readonly #ended = new Map<string, Map<string, Promise<void>>>();
   readonly #logThread = new SharedLogThread();
   readonly #compileRule = sharedCompiler();
+  readonly #version = versionDocument(programVersion());
   readonly #openings = new Openings();
   #turns: PlaneTurns | undefined;
   #closedAuthenticator: ClosedPlaneAuthenticator | undefined;
@@ -156,7 +156,8 @@ export class Planes {
 
   /** Serves the planes from now on. Rejects when they cannot be read. */
   async start(start: PlanesStart): Promise<void> {
-    const { host, client } = start;
+    const { host, assembled } = start;
+    const { client } = assembled;
     const { clock, domain, log } = host;
     const storage = await this.#openStorage(start);
     this.#storage = storage;
@@ -174,7 +175,7 @@ export class Planes {
   }
 
   /** Returns the place of planes, by the options. */
-  async #openStorage({ host, client }: PlanesStart): Promise<PlaneStorage> {
+  async #openStorage({ host, assembled: { client } }: PlanesStart): Promise<PlaneStorage> {
     const { options } = host;
     let storage: PlaneStorage;
     if (isOnEtcd(options)) {
@@ -216,7 +217,7 @@ export class Planes {
 
   /** Runs the controller while this server leads. */
   #elect(
-    { host, client, clientWithin }: PlanesStart,
+    { host, assembled: { client, clientWithin } }: PlanesStart,
     controller: PlanesController,
     environment: Parameters<PlanesController["run"]>[0],
   ): Promise<void> {
@@ -381,9 +382,15 @@ export class Planes {
   }
 
   #hostOf(host: PlanesStart["host"]): PlaneHost {
-    const [logThread, compileRule] = [this.#logThread, this.#compileRule];
     this.#turns ??= new PlaneTurns(host.clock, setImmediate);
-    return { ...host, logThread, compileRule, turns: this.#turns, template: () => this.#template };
+    return {
+      ...host,
+      logThread: this.#logThread,
+      compileRule: this.#compileRule,
+      version: this.#version,
+      turns: this.#turns,
+      template: () => this.#template,
+    };
   }
 
   async #makeTemplate({ host }: PlanesStart): Promise<void> {

@@ -319,9 +319,7 @@ async function start(parts: Start): Promise<RunningServer> {
   }
   const stopRenewal = renewCredentials(parts, listener, url);
   const host = { ...parts, ...inputs, connectionClock, auditFilters: audit?.filters, tracer, port: listener.port };
-  const { client, clientWithin } = assembled;
-  const clients = { client, clientWithin };
-  await planes?.start({ host, url: externalUrl(options, url), trust: current.trust, ...clients, cache, peers });
+  await planes?.start({ host, url: externalUrl(options, url), trust: current.trust, assembled, cache, peers });
   await peers?.serve();
   store.served?.();
   started();

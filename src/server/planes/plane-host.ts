@@ -36,6 +36,8 @@ export interface PlaneHost {
   /** The thread that owns the logs of all planes. */
   readonly logThread: SharedLogThread;
   readonly storageFaults?: StorageFaults | undefined;
+  /** The document about the version of the program. */
+  readonly version: Readonly<Record<string, string>>;
   /** The port at which clients reach the server. */
   readonly port: number;
   readonly route?: ((address: ServiceAddress) => ServiceAddress) | undefined;

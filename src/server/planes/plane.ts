@@ -10,7 +10,7 @@ import { type ApiRequest, type HandledRequest, type Reply, unknownUser } from "#
 import { Health } from "#http/health.ts";
 import { RequestMetrics } from "#http/request-metrics.ts";
 import { forbidden, serviceUnavailable, type StatusError } from "#meta/status-error.ts";
-import { versionDocument, versionReply } from "#publication/version.ts";
+import { versionReply } from "#publication/version.ts";
 import { type Clock, pause } from "#std/clock.ts";
 import { andThen, attempt, type MaybePromise } from "#std/maybe-promise.ts";
 import { Metrics } from "#std/metrics.ts";
@@ -33,7 +33,6 @@ import { readKubeletClient } from "../nodes/kubelet-client.ts";
 import { openStore } from "../open-store.ts";
 import type { ServerOptions } from "../options.ts";
 import type { Peers, PeersParts } from "../peers.ts";
-import { programVersion } from "../program-version.ts";
 import { isCompacted } from "#storage/log-store.ts";
 import type { OpenedStore } from "#storage/opened-store.ts";
 import type { Entry, WatchCache } from "#storage/watch-cache.ts";
@@ -183,10 +182,7 @@ async function open(
   });
   const { cache } = store;
   stored = cache;
-  const peers = await enterPeers(
-    { ...parts, ...observed, cache, encryptionRules: () => encryption?.rules ?? [] },
-    undo,
-  );
+  const peers = await enterPeers({ ...parts, ...observed, cache }, encryption, undo);
   await settings.confirm();
   const firstWork = await writeFirst(host, settings, credentials, cache);
   addHealthChecks(observed.health, {
@@ -201,7 +197,7 @@ async function open(
     cache,
     peers,
     encrypts: (of) => encryption?.encrypts(of) === true,
-    endpoints: endpointsOf(observed),
+    endpoints: endpointsOf(host, observed),
     adminToken: credentials.adminToken,
     url: urls[0],
     firstWork: firstWork?.promise,
@@ -242,10 +238,14 @@ async function writeFirst(
 }
 
 /** Makes this server known to the others that have the plane open, if there may be others. */
-async function enterPeers(parts: PeersParts, undo: (() => MaybePromise<void>)[]): Promise<Peers | undefined> {
+async function enterPeers(
+  parts: Omit<PeersParts, "encryptionRules">,
+  encryption: Encryption | undefined,
+  undo: (() => MaybePromise<void>)[],
+): Promise<Peers | undefined> {
   if (!parts.cache.isShared) return undefined;
   const { openPeers } = await import("../peers.ts");
-  const peers = await openPeers(parts);
+  const peers = await openPeers({ ...parts, encryptionRules: () => encryption?.rules ?? [] });
   undo.push(() => peers.close());
   return peers;
 }
@@ -398,8 +398,10 @@ async function plansOf(
  * Returns the paths of a plane outside of the API. What reaches beyond the plane, such as backups to a path of the machine
  * and the settings of the log, is the server's alone.
  */
-function endpointsOf({ health, checks, requestMetrics }: ReturnType<typeof observe>): Endpoints {
-  const document = versionDocument(programVersion());
+function endpointsOf(
+  { version: document }: PlaneHost,
+  { health, checks, requestMetrics }: ReturnType<typeof observe>,
+): Endpoints {
   return (request: HandledRequest) =>
     health.reply(request) ??
     checks.reply(request) ??
