@@ -62,6 +62,10 @@ export function LiveTable({ feed, kind, isWide, word, showsNamespace }: LiveTabl
   const rows = feed.version.value >= 0 ? feed.rows() : [];
   const first = Math.max(0, Math.floor(top.value / rowHeight) - margin);
   const last = Math.min(rows.length, first + Math.ceil(height.value / rowHeight) + 2 * margin);
+  const drawn = useRef<DrawnRows>({ first: 0, keys: [], slots: new Map() });
+  const shown = rows.slice(first, last);
+  const slots = slotsOf(drawn.current, shown, focusedIndex(box.current));
+  drawn.current = { first, keys: shown.map(({ key }) => key), slots };
   const widths = useMemo(() => columnWidths(columns, rows), [columns.length, rows.length > 0]);
   return (
     <>
@@ -76,9 +80,9 @@ export function LiveTable({ feed, kind, isWide, word, showsNamespace }: LiveTabl
           <Head columns={columns} widths={widths} showsNamespace={showsNamespace} order={order} />
           <tbody>
             <Gap rows={first} />
-            {rows.slice(first, last).map((row, at) => (
+            {shown.map((row, at) => (
               <TableRow
-                key={row.key}
+                key={slots.get(row.key)!}
                 row={row}
                 index={first + at + 2}
                 columns={columns}
@@ -93,6 +97,34 @@ export function LiveTable({ feed, kind, isWide, word, showsNamespace }: LiveTabl
       </div>
     </>
   );
+}
+
+/** The rows that are in the document, and the number of the element of each. */
+interface DrawnRows {
+  readonly first: number;
+  readonly keys: readonly string[];
+  readonly slots: ReadonlyMap<string, number>;
+}
+
+/**
+ * Returns the number of the element of each row. A row keeps its element while it is in the document, and the focus with it;
+ * elements of rows that have left are used for those that come, which is faster than making them. The one with the
+ * focus is not: whoever presses Enter must not open another object.
+ */
+function slotsOf(drawn: DrawnRows, rows: readonly FeedRow[], focused: number | undefined): ReadonlyMap<string, number> {
+  const wanted = new Set(rows.map(({ key }) => key));
+  const focusedKey = focused === undefined ? undefined : drawn.keys[focused - drawn.first];
+  const free = [...drawn.slots].filter(([key]) => !wanted.has(key) && key !== focusedKey).map(([, slot]) => slot);
+  let unused = Math.max(-1, ...drawn.slots.values()) + 1;
+  // The order of the elements stays as it is where all rows are new.
+  const taken = free.values();
+  return new Map(rows.map(({ key }) => [key, drawn.slots.get(key) ?? taken.next().value ?? unused++]));
+}
+
+/** Returns the index of the row that has the focus; `undefined` if none has. */
+function focusedIndex(box: HTMLElement | null): number | undefined {
+  const row = box?.querySelector("tbody tr:focus-within")?.ariaRowIndex;
+  return row === null || row === undefined ? undefined : Number(row) - 2;
 }
 
 const objectHref = ({ group, version, resource }: ServedKind, { namespace, name }: FeedRow): string =>

@@ -105,6 +105,15 @@ test("10,000 changes at once, of the column by which rows are sorted, are drawn 
   isBounded(changing);
   assert.ok(changing.length >= 10, `${changing.length} drawings`);
 
+  // A row in sight keeps the focus while others come, and one that leaves gives it to no other row.
+  const focused = (): Promise<string | null> =>
+    page.evaluate("document.activeElement.closest('tbody') && document.activeElement.textContent") as Promise<
+      string | null
+    >;
+  await page.getByRole("link", { name: nameOf(all[15]!) }).focus();
+  await page.evaluate("document.querySelector('.rows').scrollTop = 280");
+  await page.getByRole("link", { name: nameOf(all[40]!) }).waitFor();
+  assert.equal(await focused(), nameOf(all[15]!));
   // Steps that leave no row in sight in its place.
   await page.evaluate(`new Promise((resolve) => {
     const box = document.querySelector(".rows");
@@ -116,6 +125,7 @@ test("10,000 changes at once, of the column by which rows are sorted, are drawn 
   })`);
   await page.getByRole("link", { name: nameOf(all.at(-1)!) }).waitFor();
   isBounded(await drawings(page));
+  assert.equal(await focused(), null);
   assert.ok((await page.locator("tbody tr").count()) < 80);
   await page.getByLabel("Name", { exact: true }).fill("0007");
   await page.getByText("11 of 10,000 objects").waitFor();
