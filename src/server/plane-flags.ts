@@ -9,7 +9,7 @@ export const planeFlags = {
   planes: optional(
     binnacleFlag("planes"),
     "folder",
-    "Serve control planes beside the server's own, each with a folder in this one; objects of the kind Plane make and delete them (docs/planes.md).",
+    "Serve control planes beside the server's own, each with a folder in this one, or in the etcd of --etcd-servers; objects of the kind Plane make and delete them (docs/planes.md).",
   ),
   planesHostSuffix: optional(
     binnacleFlag("planes-host-suffix"),
