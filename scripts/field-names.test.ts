@@ -21,6 +21,7 @@ const oddNames: ReadonlySet<string> = new Set([
   "exemptions",
   "podtolerationrestriction",
   "qps",
+  "samplingRatePerMillion",
   "whitelist",
   "initiatorname",
   "patch",
