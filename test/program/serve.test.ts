@@ -279,7 +279,10 @@ void test("help and version are printed, unknown commands are refused", async ()
   assert.ok(short.split("\n").length < 60, short);
   assert.match((await runProgram(["serve", "--help=all"], folder)).stdout, /Secure serving flags:/);
   assert.match((await runProgram(["version"], folder)).stdout, /^binnacle \d+\.\d+\.\d+\n$/);
-  assert.match((await runProgram(["version", "-o", "json"], folder)).stdout, /^\{\n  "version": "\d+\.\d+\.\d+"\n\}\n$/);
+  assert.match(
+    (await runProgram(["version", "-o", "json"], folder)).stdout,
+    /^\{\n  "version": "\d+\.\d+\.\d+"\n\}\n$/,
+  );
   for (const word of ["srve", "constructor"]) {
     const { code, stderr } = await runProgram([word], folder);
     assert.strictEqual(code, 1);
