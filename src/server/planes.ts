@@ -311,8 +311,9 @@ export class Planes {
   /** Whether a request has credentials of a closed plane. A name without a plane takes the same work. */
   async #isAuthenticated(name: string, slot: Slot | undefined, request: ApiRequest): Promise<boolean> {
     const now = this.#start!.host.clock.monotonic(); // it is set before the first request is handled
-    if (slot !== undefined && slot.credentials === undefined && (slot.closedUntilMs ?? 0) <= now) {
-      // The controller has not come to it yet, or tells in the status why it cannot be opened.
+    // Requests never make what a plane stores that is one too many, or that the controller has not come to.
+    if (slot?.isCounted === true && slot.credentials === undefined && (slot.closedUntilMs ?? 0) <= now) {
+      // The controller tells in the status why it cannot be opened.
       await this.#prepare(name, slot, false).catch(() => (slot.closedUntilMs = now + reopenMs));
     }
     const { issuers } = this.#settingsOf(name, slot?.uid ?? "");

@@ -308,11 +308,15 @@ test("a name that is no DNS label is refused", async (t) => {
 });
 
 test("there are no more planes than --planes-max allows", async (t) => {
-  const api = await open(t, "k8s.io", { planesMax: 1 });
+  const folder = temporaryFolder();
+  const api = await open(t, "k8s.io", { storage: "disk", planes: folder, planesMax: 1 });
   await makePlane(api, "first");
   (await api.post(planes, planeObject("second"))).expect(201);
   const refused = await planeCondition(api, "second", "False");
   assert.match(JSON.stringify(refused.at("status.conditions")), /there are 1 planes/);
+  // Requests make nothing of it either.
+  for (const as of ["nobody", "admin"]) (await api.get("/planes/second/api", { as })).expectClientError();
+  assert.deepEqual(readdirSync(folder), ["first"]);
   (await api.delete(`${planes}/first`)).expect([200, 202]);
   await readyPlane(api, "second");
 });
