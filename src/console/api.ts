@@ -60,6 +60,9 @@ interface ApiCall {
 
 const jsonType = "application/json";
 
+/** The words of the page about a write that the server refused because the sign-in has ended. */
+const unsentText = "your sign-in has ended, and nothing was done: sign in again, then repeat it";
+
 export class Api {
   #access: SignedIn;
   readonly #waits: boolean;
@@ -106,23 +109,26 @@ export class Api {
 
   /**
    * Sends a request. Rejects with `ApiFailure` for codes of 400 and more, and when no answer comes. Where one signs in at an
-   * identity provider, a request with a token that has ended waits until the user has signed in again.
+   * identity provider, a read with a token that has ended waits until the user has signed in again. A write does not: the
+   * user may no longer want it by then.
    */
   async send(call: ApiCall): Promise<Response> {
+    const as = this.seenAs.peek();
     for (;;) {
       const { token, provided } = this.#access;
-      const response = await this.fetch(call);
+      const response = await this.#ask(call, as);
       if (response.status < 400) return response;
       const failure = new ApiFailure(response.status, statusOf(await response.text()));
       if (response.status !== 401) throw failure;
       if (token === this.#access.token) this.isSignedOut.value = true;
       if (provided === undefined || !this.#waits) throw failure;
-      await this.#renewed(call.signal);
+      if ((call.method ?? "GET") !== "GET") throw new ApiFailure(401, { ...failure.status, message: unsentText });
+      await this.#renewed(as, call.signal);
     }
   }
 
-  /** Resolves when the user has signed in again. Rejects when the request is given up. */
-  #renewed(abort: AbortSignal | undefined): Promise<void> {
+  /** Resolves when the user has signed in again. Rejects when the request is given up, or would be another user's. */
+  #renewed(as: SeenAs | undefined, abort: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       let stop = (): void => undefined;
       const giveUp = (): void => {
@@ -131,21 +137,28 @@ export class Api {
       };
       abort?.addEventListener("abort", giveUp, { once: true });
       stop = effect(() => {
-        if (this.isSignedOut.value) return;
+        const isOthers = this.seenAs.value !== as;
+        if (this.isSignedOut.value && !isOthers) return;
         queueMicrotask(() => stop());
         abort?.removeEventListener("abort", giveUp);
-        resolve();
+        if (isOthers) reject(new ApiFailure(0, { message: "the cluster is seen as another user by now" }));
+        else resolve();
       });
     });
   }
 
   /** Sends a request, and resolves with any answer. */
-  async fetch({ method = "GET", path, accept = jsonType, contentType = jsonType, body, signal: abort }: ApiCall) {
+  fetch(call: ApiCall): Promise<Response> {
+    return this.#ask(call, this.seenAs.peek());
+  }
+
+  async #ask(call: ApiCall, as: SeenAs | undefined): Promise<Response> {
+    const { method = "GET", path, accept = jsonType, contentType = jsonType, body, signal: abort } = call;
     const headers = new Headers({ accept });
     const { token } = this.access;
     if (token !== "") headers.set("authorization", `Bearer ${token}`);
     if (body !== undefined) headers.set("content-type", contentType);
-    this.#impersonate(headers);
+    if (as !== undefined) this.#impersonate(headers, as);
     const url = urlOf(path);
     let response: Response;
     try {
@@ -167,9 +180,7 @@ export class Api {
     return response;
   }
 
-  #impersonate(headers: Headers): void {
-    const as = this.seenAs.value;
-    if (as === undefined) return;
+  #impersonate(headers: Headers, as: SeenAs): void {
     // Headers carry bytes, and servers read them as UTF-8; `binnacle console` takes them escaped.
     const escaped = this.access.kind === "code" ? encodeURIComponent : utf8Bytes;
     headers.set("impersonate-user", escaped(as.user));

@@ -108,6 +108,7 @@ function DeleteButton({ app, kind, name, path, object, reload }: ObjectProps) {
   const isAsking = useSignal(false);
   const remove = async (): Promise<void> => {
     isAsking.value = false;
+    problem.value = "";
     try {
       const { uid } = object!.metadata;
       await app.api.json({ method: "DELETE", path, body: JSON.stringify({ preconditions: { uid } }) });

@@ -242,9 +242,13 @@ test("a token that has expired is replaced beside the page, which keeps what was
   await review.click();
   const notice = page.getByText("Your sign-in has expired.");
   await notice.waitFor();
+  const refused = page.getByRole("alert").getByText("nothing was done: sign in again, then repeat it");
+  await refused.waitFor();
   await begin(page, "Sign in again");
   await notice.waitFor({ state: "detached" });
-  // The request that was refused goes on.
+  // The page says still that the write was refused, and what was typed is there to be sent again.
+  assert.equal(await refused.count(), 1);
+  await review.click();
   await page.getByRole("region", { name: "Differences" }).getByText('+  typed: "1"').waitFor();
   // Somebody else who signs in begins anew.
   await expireNow();
