@@ -358,18 +358,22 @@ for (const domain of domains) {
 
     const serverCa = (): string => readFileSync(join(folder, "data", "pki", "ca.crt"), "utf8");
 
-    void test("doctor tells of an action that is refused again and again", async () => {
-      const asked = { kubeconfig: join(folder, "data", "admin.kubeconfig"), as: "controller" };
-      await withCluster(asked, async ({ rest }) => {
-        const path = "/api/v1/namespaces/shop/endpoints";
-        for (let time = 0; time < 12; time++) await assert.rejects(rest.get(path), /cannot list resource "endpoints"/);
-      });
-      const refused = (await findings(0)).get("refused requests");
-      assert.match(refused?.what ?? "", /^Somebody lacks a right.*list endpoints in namespace shop \(12 times\)/);
-      assert.match(
-        refused?.next ?? "",
-        /binnacle why list endpoints -n shop --as=USER \(the audit log names the user\)/,
+    void test("doctor tells of a program that is refused again and again, and not of people", async () => {
+      const path = "/api/v1/namespaces/shop/endpoints";
+      const account = "system:serviceaccount:shop:controller";
+      for (const as of [account, "alice", "system:anonymous"]) {
+        await withCluster({ kubeconfig: join(folder, "data", "admin.kubeconfig"), as }, async ({ rest }) => {
+          for (let time = 0; time < 12; time++)
+            await assert.rejects(rest.get(path), /cannot list resource "endpoints"/);
+        });
+      }
+      const refused = [...(await findings(0)).values()].filter(({ what }) => what.includes("lacks a right"));
+      assert.deepEqual(
+        refused.map(({ about }) => about),
+        ["serviceaccount/controller in shop"],
       );
+      assert.match(refused[0]!.what, /^It lacks a right.*list endpoints in namespace shop \(12 times\)/);
+      assert.ok(refused[0]!.next.includes(`binnacle why list endpoints -n shop --as=${account}`));
     });
 
     void test("doctor says what it could not look at, and fails for problems alone", async () => {

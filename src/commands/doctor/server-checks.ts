@@ -161,11 +161,8 @@ function store({ metrics }: ExaminedCluster): readonly DoctorFinding[] {
   return findings;
 }
 
-/**
- * The number of refusals of a user from which they are told: a program that lacks a right asks again and again. People
- * are refused now and then.
- */
-const refusalsMin = { program: 3, person: 10 };
+/** The number of refusals of an action from which it is told: a program that lacks a right asks again and again. */
+const refusalsMin = 3;
 
 function refusedRequests({ metrics }: ExaminedCluster): readonly DoctorFinding[] {
   if (!metrics.isKnown) return [];
@@ -174,22 +171,19 @@ function refusedRequests({ metrics }: ExaminedCluster): readonly DoctorFinding[]
       "this server does not count them; where the log of a controller says what was forbidden, ask: binnacle why VERB KIND --as=USER",
     );
   }
-  const refused = metrics.of("binnacle_authorization_refused_total").filter(({ labels }) => labels["user"] !== "other");
-  return [...Map.groupBy(refused, ({ labels }) => labels["user"] ?? "")].flatMap(([user, samples]): DoctorFinding[] => {
-    const actions = samples
-      .filter(({ value }) => value >= (user === "" ? refusalsMin.person : refusalsMin.program))
-      .sort((one, other) => other.value - one.value);
-    if (actions.length === 0) return [];
+  // People and strangers are refused now and then, which is no fault of the cluster. They are counted without a name.
+  const refused = metrics
+    .of("binnacle_authorization_refused_total")
+    .filter(({ labels, value }) => !["", "other"].includes(labels["user"] ?? "") && value >= refusalsMin)
+    .sort((one, other) => other.value - one.value);
+  return [...Map.groupBy(refused, ({ labels }) => labels["user"] ?? "")].map(([user, actions]): DoctorFinding => {
     const times = someOf(actions.map(({ labels, value }) => `${actionText(labels)} (${value} times)`));
-    const who = user === "" ? "USER" : user;
-    return [
-      {
-        severity: "warning",
-        about: user === "" ? "refused requests" : accountText(user),
-        what: `${user === "" ? "Somebody" : "It"} lacks a right, and was refused since the server started: ${times}.`,
-        next: `See what would allow it: binnacle why ${questionText(actions[0]!.labels)} --as=${who}${user === "" ? " (the audit log names the user)" : ""}`,
-      },
-    ];
+    return {
+      severity: "warning",
+      about: accountText(user),
+      what: `It lacks a right, and was refused since the server started: ${times}.`,
+      next: `See what would allow it: binnacle why ${questionText(actions[0]!.labels)} --as=${user}`,
+    };
   });
 }
 

@@ -7,31 +7,86 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { Metrics } from "#std/metrics.ts";
 import { observedAuthorizer } from "./metrics.ts";
 
-test("refused actions are counted by action, and name only accounts of programs", () => {
+const refusing = { authorize: (): Verdict => ({ decision: "noOpinion", reason: "" }) };
+
+/** Returns functions that have a request of a user about a namespace refused, and that read the metric. */
+function refusals() {
   const metrics = new Metrics();
-  const refusing = { authorize: (): Verdict => ({ decision: "noOpinion", reason: "" }) };
   const observed = observedAuthorizer(refusing, metrics, new FakeClock());
-  const asked = (name: string, namespace: string): unknown =>
-    observed.authorize(attributes({ user: { name, groups: [] }, namespace }));
-  asked("system:serviceaccount:shop:robot", "shop");
-  asked("system:serviceaccount:shop:robot", "shop");
-  asked("alice", "shop");
-  asked("system:anonymous", "shop");
-  asked("alice", "x".repeat(1000));
-  void observed.authorize(attributes({ isResourceRequest: false }));
-  const lines = metrics.print().match(/^binnacle_authorization_refused_total\{.*$/gm) ?? [];
-  const seen = lines.map((line) => `${/user="([^"]*)"/.exec(line)?.[1]} ${line.split(" ").at(-1)}`);
-  assert.deepStrictEqual(seen, ["system:serviceaccount:shop:robot 2", " 2"]);
+  return {
+    refuse: (name: string, namespace: string): void =>
+      void observed.authorize(attributes({ user: { name, groups: [] }, namespace })),
+    refusePath: (): void => void observed.authorize(attributes({ isResourceRequest: false })),
+    /** The series as user, namespace and number. */
+    series: (): readonly string[] =>
+      (metrics.print().match(/^binnacle_authorization_refused_total\{.*$/gm) ?? []).map((line) => {
+        const [, user, namespace, count] = /user="([^"]*)".*namespace="([^"]*)"\} (\d+)$/.exec(line)!;
+        return `${user} ${namespace} ${count}`;
+      }),
+  };
+}
+
+test("refused actions are counted by action for accounts of programs, and together for people and strangers", () => {
+  const { refuse, refusePath, series } = refusals();
+  refuse("system:serviceaccount:shop:robot", "shop");
+  refuse("system:serviceaccount:shop:robot", "shop");
+  refuse("system:serviceaccount:shop:robot", "x".repeat(1000));
+  refuse("system:kube-scheduler", "shop");
+  refuse("system:node:one", "shop");
+  for (const name of ["alice", "system:anonymous", "system:admin"]) refuse(name, "shop");
+  refuse("alice", "x".repeat(1000));
+  refusePath();
+  assert.deepStrictEqual(series(), [
+    "  4",
+    "system:serviceaccount:shop:robot shop 2",
+    "system:kube-scheduler shop 1",
+    "system:node:one shop 1",
+  ]);
+});
+
+test("strangers and people take no room from the accounts of programs", () => {
+  const { refuse, series } = refusals();
+  for (let at = 0; at < 5000; at++) {
+    refuse("system:anonymous", `n${at}`);
+    refuse(`person-${at}`, `n${at}`);
+  }
+  refuse("system:serviceaccount:shop:controller", "shop");
+  assert.deepStrictEqual(series(), ["  10000", "system:serviceaccount:shop:controller shop 1"]);
+});
+
+test("an account that is refused many actions takes no room from others of its namespace", () => {
+  const { refuse, series } = refusals();
+  for (let at = 0; at < 5000; at++) refuse("system:serviceaccount:shop:noisy", `n${at}`);
+  refuse("system:serviceaccount:shop:controller", "shop");
+  refuse("system:serviceaccount:shop:noisy", "n0");
+  const seen = series();
+  assert.strictEqual(seen.filter((line) => line.startsWith("system:serviceaccount:shop:noisy ")).length, 20);
+  assert.ok(seen.includes("system:serviceaccount:shop:noisy n0 2"));
+  assert.ok(seen.includes("system:serviceaccount:shop:controller shop 1"));
+  assert.ok(seen.includes("other other 4980"));
+});
+
+test("many accounts of a namespace, and many nodes, take no room from others", () => {
+  const { refuse, series } = refusals();
+  for (let at = 0; at < 5000; at++) {
+    refuse(`system:serviceaccount:mine:robot-${at}`, "shop");
+    refuse(`system:node:node-${at}`, "shop");
+  }
+  refuse("system:serviceaccount:shop:controller", "shop");
+  refuse("system:kube-scheduler", "shop");
+  const seen = series();
+  for (const home of ["system:serviceaccount:mine:", "system:node:"])
+    assert.strictEqual(seen.filter((line) => line.startsWith(home)).length, 100);
+  assert.ok(seen.includes("system:serviceaccount:shop:controller shop 1"));
+  assert.ok(seen.includes("system:kube-scheduler shop 1"));
 });
 
 test("the number of refused actions that are told apart is bounded", () => {
-  const metrics = new Metrics();
-  const refusing = { authorize: (): Verdict => ({ decision: "noOpinion", reason: "" }) };
-  const observed = observedAuthorizer(refusing, metrics, new FakeClock());
-  for (let at = 0; at < 5000; at++) void observed.authorize(attributes({ namespace: `n${at}` }));
-  const lines = metrics.print().match(/^binnacle_authorization_refused_total\{.*$/gm) ?? [];
-  assert.ok(lines.length <= 501, String(lines.length));
-  assert.ok(lines.some((line) => line.includes('user="other"') && line.endsWith(" 4500")));
+  const { refuse, series } = refusals();
+  for (let at = 0; at < 5000; at++) refuse(`system:serviceaccount:n${at}:robot`, "shop");
+  const seen = series();
+  assert.strictEqual(seen.length, 1002);
+  assert.ok(seen.includes("other other 4000"));
 });
 
 test("answers about requests are counted by what they are, at once or late", async () => {

@@ -1,6 +1,5 @@
 /** Metrics of authorization, with kube-apiserver's names. */
 import type { Attributes, Authorizer, Verdict } from "#authz/authorizer.ts";
-import { userAnonymous } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
 import { isLate } from "#std/maybe-promise.ts";
 import type { Metrics } from "#std/metrics.ts";
@@ -39,30 +38,64 @@ export function observedAuthorizer(inner: Authorizer, metrics: Metrics, clock: C
   };
 }
 
-/** The number of refused actions that are told apart; all others are counted together. */
-const actionsMax = 500;
+/**
+ * The numbers of refused actions that are told apart: of one account, of the accounts of one home, and of all. None can
+ * displace those of others: what goes beyond its share is counted together.
+ */
+const shares = { account: 20, home: 100, all: 1000 } as const;
 
 /** The length of a word of a request from which the request is not counted. It may have any words. */
 const wordLengthMax = 400;
 
 /**
- * Counts refused actions, so that a controller that lacks a right can be found. Only accounts of programs, which begin
- * with `system:`, are named: names of people do not belong into metrics.
+ * Counts refused actions, so that a controller that lacks a right can be found. Only accounts of programs are told
+ * apart: names of people do not belong into metrics, and strangers choose the words of their requests.
  */
 function refusedActions(metrics: Metrics): (attributes: Attributes) => void {
+  const labels = ["user", "verb", "group", "resource", "subresource", "namespace"] as const;
   const refused = metrics.counter({
     name: "binnacle_authorization_refused_total",
-    help: "Requests about resources that were refused for want of a right, by action; users only if they are accounts of programs.",
-    labels: ["user", "verb", "group", "resource", "subresource", "namespace"],
-    seriesMax: actionsMax,
+    help: "Requests about resources that were refused for want of a right: those of accounts of programs by action, all others together.",
+    labels,
+    seriesMax: shares.all + 2, // those of others, and those beyond a share
   });
+  const ofOthers = refused.with(...labels.map(() => ""));
+  const hasShare = sharedOut();
   return ({ user, isResourceRequest, verb, group, resource, subresource, namespace }) => {
     if (!isResourceRequest) return;
-    const isProgram = user.name.startsWith("system:") && user.name !== userAnonymous;
-    const words = [isProgram ? user.name : "", verb, group, resource, subresource, namespace];
-    if (words.every((word) => word.length <= wordLengthMax)) refused.with(...words).add();
+    const home = homeOf(user.name);
+    if (home === undefined) return ofOthers.add();
+    const words = [user.name, verb, group, resource, subresource, namespace];
+    if (words.some((word) => word.length > wordLengthMax)) return;
+    refused.with(...(hasShare(home, words) ? words.map(ownText) : labels.map(() => "other"))).add();
   };
 }
+
+/** Returns a text that is no part of a path, which it would keep in memory as a whole. */
+const ownText = (word: string): string => Buffer.from(word).toString();
+
+/** Returns a function that says whether an action of an account is within the shares. It stays so once it was. */
+function sharedOut(): (home: string, words: readonly string[]) => boolean {
+  const known = new Set<string>();
+  const used = new Map<string, number>();
+  const usedBy = (holder: string): number => used.get(holder) ?? 0;
+  return (home, words) => {
+    const action = words.join("\u0000");
+    if (known.has(action)) return true;
+    const account = `${home}\u0000${words[0]}`;
+    const isFull = known.size >= shares.all || usedBy(home) >= shares.home || usedBy(account) >= shares.account;
+    if (isFull) return false;
+    known.add(action);
+    for (const holder of [home, account]) used.set(holder, usedBy(holder) + 1);
+    return true;
+  };
+}
+
+/**
+ * Returns the accounts with which the account of a program has a share in common: those of its namespace, all nodes, or
+ * the components of the cluster. `undefined` for people and for strangers.
+ */
+const homeOf = (user: string): string | undefined => /^system:(?:serviceaccount:[^:]+:|node:|kube-)/.exec(user)?.[0];
 
 function resultOf(verdict: Verdict): string {
   if (verdict.decision === "allow") return "allowed";
