@@ -11,6 +11,7 @@ import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { during } from "#std/tracer.ts";
 import type { HandledRequest, Reply } from "./api-request.ts";
+import { spanMethod } from "./filters/trace.ts";
 import { bodyOf, isolation, redirectRefused, replyOf, wholeAnswer } from "./forwarded-answer.ts";
 import { clientHeaders, encodeQuery, escapePath, latin1 } from "./forwarded-head.ts";
 import { plainText } from "./plain-text.ts";
@@ -43,7 +44,8 @@ export function forwardRequest(
 ): MaybePromise<Reply> {
   const { span, method } = request;
   if (span === undefined) return forward(request, target, options);
-  const forwarding = span.start(`HTTP ${method}`, { "http.method": method }, "client");
+  const shown = spanMethod(method);
+  const forwarding = span.start(`HTTP ${shown}`, { "http.method": shown }, "client");
   return during(forwarding, async () => {
     const reply = await forward(request, target, options, forwarding.traceparent);
     forwarding.set({ "http.status_code": reply.code });

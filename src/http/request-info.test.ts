@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StatusError } from "#meta/status-error.ts";
 import type { RequestInfo } from "./api-request.ts";
-import { checkNames, isLongRunning, parseQuery, parseRequestInfo, splitTarget } from "./request-info.ts";
+import { checkNames, isLongRunning, parseQuery, parseRequestInfo, printedTarget, splitTarget } from "./request-info.ts";
 
 function info(method: string, url: string): RequestInfo {
   const target = splitTarget(url);
@@ -176,4 +176,22 @@ test("watches and connections held open are long-running", () => {
   assert.equal(isLongRunning(info("GET", "/api/v1/namespaces/x/pods/p/log")), true);
   assert.equal(isLongRunning(info("GET", "/api/v1/configmaps")), false);
   assert.equal(isLongRunning(info("GET", "/healthz?watch=1")), false);
+});
+
+test("targets are printed without credentials, however they are written", () => {
+  for (const [target, printed] of [
+    ["/version", "/version"],
+    ["/api/v1/pods?limit=5&continue=a%3D&watch", "/api/v1/pods?limit=5&continue=a%3D&watch"],
+    ["/a?access_token=s&b=c", "/a?access_token=REDACTED&b=c"],
+    ["/a?b=c&%61ccess%5ftoken=s", "/a?b=c&%61ccess%5ftoken=REDACTED"],
+    ["/a?%41CCESS_TOKEN=s=t", "/a?%41CCESS_TOKEN=REDACTED"],
+    ["/a?b=c;access_token=s", "/a?b=REDACTED"],
+    ["/a??access_token=s", "/a??access_token=REDACTED"],
+    ["/a?code=s&state=t", "/a?code=REDACTED&state=t"],
+    ["/a?%zz=b&%=c&=d&&access_token", "/a?%zz=b&%=c&=d&&access_token"],
+    ["https://user:s@host/a?token=s", "/a?token=REDACTED"],
+    ["https://user:s@host?token=s", "?token=REDACTED"],
+  ] as const) {
+    assert.equal(printedTarget(target), printed, target);
+  }
 });

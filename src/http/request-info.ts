@@ -270,11 +270,43 @@ function pathStart(target: string): number {
   return start !== -1 && (mark === -1 || start < mark) ? start : mark === -1 ? target.length : mark;
 }
 
-/** Prints a request target for logs, without tokens, users and passwords. */
-export const printedTarget = (target: string): string =>
-  target.slice(pathStart(target)).replace(tokenParameter, "$1REDACTED");
+/** Prints a request target for logs and traces, without credentials in its parameters, users and passwords. */
+export function printedTarget(target: string): string {
+  const printed = target.slice(pathStart(target));
+  const mark = printed.indexOf("?") + 1;
+  if (mark === 0) return printed;
+  return printed.slice(0, mark) + printed.slice(mark).replace(/[^&]+/g, printedParameter);
+}
 
-const tokenParameter = /([?&]access(?:_|%5f)token=)[^&#]*/gi;
+/**
+ * Prints one parameter. Other servers may see several where this one sees one, so every beginning that may be a name
+ * counts.
+ */
+function printedParameter(parameter: string): string {
+  const equals = parameter.indexOf("=");
+  if (equals === -1 || !parameter.split(/[?;#]/).some(isCredential)) return parameter;
+  return `${parameter.slice(0, equals + 1)}REDACTED`;
+}
+
+/** The names of parameters that hold credentials. Source: RFC 6749 (OAuth 2.0), RFC 6750 and OpenID Connect. */
+const credentialParameters = new Set([
+  "access_token",
+  "refresh_token",
+  "id_token",
+  "token",
+  "client_secret",
+  "client_assertion",
+  "password",
+  "code",
+]);
+
+function isCredential(parameter: string): boolean {
+  const [name = ""] = parameter.split("=", 1);
+  return credentialParameters.has(unescaped(name).toLowerCase());
+}
+
+const unescaped = (text: string): string =>
+  text.replace(/%([0-9a-f]{2})/gi, (_escape, byte: string) => String.fromCharCode(Number.parseInt(byte, 16)));
 
 /** Decodes a path. The HTTP parser returns bytes beyond ASCII as Latin-1; percent escapes are bytes as well. */
 function decodePath(raw: string): string | undefined {

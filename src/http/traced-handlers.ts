@@ -7,7 +7,7 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply } from "./api-request.ts";
 import { encodeReply } from "./encode-reply.ts";
 import type { Handler } from "./filters/filter.ts";
-import { shown } from "./filters/trace.ts";
+import { spanMethod } from "./filters/trace.ts";
 import type { Scope } from "./scope.ts";
 
 const names: Readonly<Record<string, string>> = {
@@ -35,19 +35,19 @@ export function traceHandlers(route: Handler): Handler {
 
 function attributesOf({ info, auditId, headers, method, path, protocol, remoteAddress }: ApiRequest): SpanAttributes {
   return {
-    accept: shown(headers["accept"]),
+    accept: headers["accept"] ?? "",
     "audit-id": auditId,
     client: remoteAddress,
-    "api-group": shown(info.group),
-    "api-version": shown(info.version),
-    name: shown(info.name),
-    subresource: shown(info.subresource),
-    namespace: shown(info.namespace),
+    "api-group": info.group,
+    "api-version": info.version,
+    name: info.name,
+    subresource: info.subresource,
+    namespace: info.namespace,
     protocol,
-    resource: shown(info.resource),
+    resource: info.resource,
     scope: info.name !== "" || info.verb === "create" ? "resource" : info.namespace === "" ? "cluster" : "namespace",
-    url: shown(path),
-    "user-agent": shown(headers["user-agent"]),
+    url: path,
+    "user-agent": headers["user-agent"] ?? "",
     verb: info.verb === "list" || info.verb === "watch" ? info.verb.toUpperCase() : method,
   };
 }
@@ -59,8 +59,8 @@ export function encodeInSpan(reply: Reply, scope: Pick<Scope, "parts" | "request
   const { request } = scope;
   const encodingSpan = span.start("SerializeObject", {
     "audit-id": request.auditId,
-    method: request.method,
-    url: shown(request.path),
+    method: spanMethod(request.method),
+    url: request.path,
     mediaType: encoding.mediaType,
   });
   return during(encodingSpan, () => encodeReply(reply, scope));

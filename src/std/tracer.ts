@@ -4,7 +4,10 @@
  */
 import { isLate, type MaybePromise } from "./maybe-promise.ts";
 
-/** Values that a span shows. They never contain bodies, credentials or values of objects. */
+/**
+ * Values that a span shows. They never contain bodies, credentials or values of objects. Texts may be long, and parts of
+ * longer ones: the tracer cuts and copies them, and names as well.
+ */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface Span {

@@ -12,6 +12,7 @@ import type { Random } from "#std/random.ts";
 import { reasonOf } from "#std/system-error.ts";
 import type { Span, SpanAttributes, Tracer } from "#std/tracer.ts";
 import type { TracingConfiguration } from "./configuration.ts";
+import { attributesMax, batchLengthMax, boundedAttributes, boundedText } from "./span-bounds.ts";
 import { parseTraceparent, printTraceparent, type RemoteSpan } from "./traceparent.ts";
 
 interface TracerOptions extends TracingConfiguration {
@@ -53,7 +54,6 @@ export async function loadOpenTelemetry() {
 
 /** The maximum number of spans that wait for an export; more are dropped. */
 const queueLengthMax = 8192;
-const batchLengthMax = 512;
 /** The maximum time for which a span waits for its batch. */
 const batchDelayMs = 5000;
 /** The maximum time of an export with its repetitions. */
@@ -61,7 +61,7 @@ const exportTimeoutMs = 10_000;
 /** The maximum time for which a stop waits for the last export. */
 const closeMs = 5000;
 /** The bounds of a span, beside those of its texts. */
-const spanLimits = { attributeCountLimit: 32, attributeValueLengthLimit: 1024, linkCountLimit: 1 };
+const spanLimits = { attributeCountLimit: attributesMax, linkCountLimit: 1 };
 
 export function openTracer(loaded: OpenTelemetry, options: TracerOptions): OpenTracer {
   const { api, resources, sdk } = loaded;
@@ -99,7 +99,11 @@ export function openTracer(loaded: OpenTelemetry, options: TracerOptions): OpenT
       const remote = traceparent === undefined ? undefined : parseTraceparent(traceparent);
       const links = remote === undefined ? [] : [{ context: contextOf(remote, api) }];
       const trace: TraceParts = { api, tracer, clock, originMs: clock.now() - clock.monotonic() };
-      const span = tracer.startSpan(name, { kind: SERVER, links, startTime: timeOf(trace) }, api.ROOT_CONTEXT);
+      const span = tracer.startSpan(
+        boundedText(name),
+        { kind: SERVER, links, startTime: timeOf(trace) },
+        api.ROOT_CONTEXT,
+      );
       return span.isRecording() ? new RecordedSpan(trace, span) : new UnrecordedSpan(span);
     },
     close: () => queue.closeWith(provider.shutdown().catch(() => undefined)),
@@ -165,16 +169,16 @@ class RecordedSpan implements Span {
     this.#context ??= api.trace.setSpan(api.ROOT_CONTEXT, this.#span);
     const { CLIENT, INTERNAL } = api.SpanKind;
     const options = { kind: kind === "client" ? CLIENT : INTERNAL, startTime: timeOf(this.#trace) };
-    const given = attributes === undefined ? options : { ...options, attributes };
-    return new RecordedSpan(this.#trace, tracer.startSpan(name, given, this.#context));
+    const given = attributes === undefined ? options : { ...options, attributes: boundedAttributes(attributes) };
+    return new RecordedSpan(this.#trace, tracer.startSpan(boundedText(name), given, this.#context));
   }
 
   rename(name: string): void {
-    this.#span.updateName(name);
+    this.#span.updateName(boundedText(name));
   }
 
   set(attributes: SpanAttributes): void {
-    this.#span.setAttributes(attributes);
+    this.#span.setAttributes(boundedAttributes(attributes));
   }
 
   fail(): void {

@@ -79,8 +79,36 @@ test("long values are cut, and there are not too many", async (t) => {
   root.end();
   await tracer.close();
   const [{ attributes }] = collector.spans as [(typeof collector.spans)[0]];
-  assert.equal(String(attributes["long"]).length, 1024);
-  assert.equal(Object.keys(attributes).length, 32);
+  assert.equal(String(attributes["long"]).length, 512);
+  assert.equal(Object.keys(attributes).length, 16);
+});
+
+test("an export of the largest spans is not longer than collectors take", async (t) => {
+  const { tracer, collector, warnings } = await open(t);
+  const long = "€".repeat(20_000);
+  const key = (i: number): string => `an.attribute.with.a.long.name.${String(i).padStart(2, "0")}`;
+  const attributes = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [key(i), long]));
+  const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  for (let i = 0; i < 256; i++) {
+    const root = tracer.startTrace(long, traceparent);
+    const call = root.start(long, attributes, "client");
+    call.fail();
+    call.end();
+    root.rename(long);
+    root.set(attributes);
+    root.fail();
+    root.end();
+  }
+  await tracer.close();
+  assert.deepEqual(warnings, []);
+  assert.equal(collector.spans.length, 512);
+  assert.ok(collector.longestBytes > 2_000_000, String(collector.longestBytes));
+  // The sum in `tracing/span-bounds.ts`, with the resource.
+  assert.ok(collector.longestBytes < 2_460_000, String(collector.longestBytes));
+  for (const { name, attributes: received } of collector.spans) {
+    assert.equal(Buffer.byteLength(name), 510);
+    assert.ok(Object.values(received).every((value) => Buffer.byteLength(String(value)) === 510));
+  }
 });
 
 test("spans that a slow collector does not take are dropped, and the log says how many", async (t) => {
@@ -100,18 +128,18 @@ test("spans that a slow collector does not take are dropped, and the log says ho
   assert.equal(warnings.length, 2);
   make(3);
   const lost = (): number => warnings.reduce((sum, { fields }) => sum + Number(fields["spans"] ?? 0), 0);
-  assert.equal(lost(), 10_001 - 8192 - 512);
+  assert.equal(lost(), 10_001 - 8192 - 256);
   const closing = tracer.close();
   clock.advance(5000);
   await closing;
-  assert.equal(lost(), 10_004 - 8192 - 512, "the end tells of the rest");
+  assert.equal(lost(), 10_004 - 8192 - 256, "the end tells of the rest");
   assert.match(String(warnings.at(-1)!.message), /in time/);
 });
 
 test("an export that fails is told with its reason, and later spans are sent", async (t) => {
   const { tracer, collector, warnings } = await open(t);
   collector.fault = "fails";
-  for (let i = 0; i < 512; i++) tracer.startTrace("lost", undefined).end();
+  for (let i = 0; i < 256; i++) tracer.startTrace("lost", undefined).end();
   await collector.exported();
   collector.fault = "none";
   tracer.startTrace("sent", undefined).end();
@@ -121,6 +149,6 @@ test("an export that fails is told with its reason, and later spans are sent", a
     ["sent"],
   );
   assert.equal(warnings.length, 1);
-  assert.equal(warnings[0]!.fields["spans"], 512);
+  assert.equal(warnings[0]!.fields["spans"], 256);
   assert.match(String(warnings[0]!.fields["reason"]), /not today/);
 });

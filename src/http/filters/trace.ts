@@ -6,13 +6,13 @@
 import { andThen, isLate } from "#std/maybe-promise.ts";
 import type { SpanAttributes, Tracer } from "#std/tracer.ts";
 import type { ApiRequest, Reply, RequestInfo } from "../api-request.ts";
-import { printedTarget } from "../request-info.ts";
+import { printedTarget, splitTarget } from "../request-info.ts";
 import { type Filter, whenDone } from "./filter.ts";
 
 /** Starts the span of a request, which ends when the answer was written or given up. */
 export function trace(tracer: Tracer): Filter {
   return (request, next) => {
-    const span = tracer.startTrace(request.method, request.headers["traceparent"]);
+    const span = tracer.startTrace(spanMethod(request.method), request.headers["traceparent"]);
     request.span = span;
     if (!span.isRecorded) return next(request);
     span.set(requestAttributes(request));
@@ -45,35 +45,36 @@ export function inOwnSpan(name: string, filter: Filter): Filter {
   };
 }
 
-const shownMax = 512;
+const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE"]);
 
 /**
- * Returns a text of a client as spans show it. A long one is cut and copied, since many spans may wait, and a part of a text
- * would keep the whole text in memory.
+ * Returns the method as spans show it. A client of HTTP/2 may send any text as its method, and names of spans are few.
+ * Source: the semantic conventions of OpenTelemetry.
  */
-export const shown = (text = ""): string =>
-  text.length <= shownMax ? text : Buffer.from(text.slice(0, shownMax)).toString();
+export const spanMethod = (method: string): string => (methods.has(method) ? method : "_OTHER");
 
 function requestAttributes({ method, url, headers, remoteAddress, protocol }: ApiRequest): SpanAttributes {
-  const host = headers["host"] ?? headers[":authority"];
+  const host = headers["host"] ?? headers[":authority"] ?? "";
   return {
-    "http.method": method,
+    "http.method": spanMethod(method),
     "http.scheme": "https",
-    "http.target": shown(targetOf(url)),
-    "net.host.name": shown(host).replace(/:\d*$/, ""),
+    "http.target": targetOf(url),
+    "net.host.name": host.replace(/:\d*$/, ""),
     "net.protocol.version": protocol.slice("HTTP/".length),
     "net.sock.peer.addr": remoteAddress,
-    "user_agent.original": shown(headers["user-agent"]),
+    "user_agent.original": headers["user-agent"] ?? "",
   };
 }
 
 /**
  * Returns the target as a span shows it. Commands and requests to pods may have anything in their parameters, so these are
- * left out.
+ * left out, also where the path is escaped or malformed.
  */
 function targetOf(url: string): string {
+  const path = splitTarget(url)?.path;
   const target = printedTarget(url);
-  return /\/(?:exec|attach|portforward|proxy)[/?]/.test(target) ? target.replace(/\?.*$/s, "") : target;
+  if (path !== undefined && !/\/(?:exec|attach|portforward|proxy)(?:\/|$)/.test(path)) return target;
+  return target.split("?", 1)[0]!;
 }
 
 function replyAttributes({ bodyBytes }: ApiRequest, { code, bytes }: Reply): SpanAttributes {
@@ -86,7 +87,8 @@ function replyAttributes({ bodyBytes }: ApiRequest, { code, bytes }: Reply): Spa
 
 /** Returns the name of the span: the method, and for resources the path without the names in it. */
 function nameOf({ method, info }: ApiRequest): string {
-  return info.isResourceRequest ? shown(`${method} ${pathForm(info)}`) : method;
+  const shown = spanMethod(method);
+  return info.isResourceRequest ? `${shown} ${pathForm(info)}` : shown;
 }
 
 function pathForm({ apiPrefix, group, version, namespace, resource, name, subresource }: RequestInfo): string {
