@@ -4,7 +4,9 @@ import { ApiError } from "#client/api-error.ts";
 import { jsonBody } from "#client/rest-client.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { ageOf } from "#meta/human-duration.ts";
+import { masked } from "#meta/masked-secret.ts";
 import type { ManagedFieldsEntry, Unstructured } from "#meta/object-meta.ts";
+import { namespaceWords, objectWords, shellWord } from "#meta/printed-command.ts";
 import { systemClock } from "#std/clock.ts";
 import { binnacleFlag, boolean, optional, text, withShort } from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
@@ -27,6 +29,7 @@ const flags = {
   giveUp: optional(binnacleFlag("give-up"), "field", "Takes a field away from --manager; its value stays."),
   manager: text(binnacleFlag("manager"), "binnacle", "name", "The manager that --take and --give-up are about."),
   dryRun: boolean(binnacleFlag("dry-run"), false, "Has the server check --take or --give-up and write nothing."),
+  showSecrets: boolean(binnacleFlag("show-secrets"), false, "Shows the values of Secrets."),
   output: withShort(
     formFlag(["text", "json", "yaml"], "Lines with their managers, or the managers of each path as data."),
     "o",
@@ -44,7 +47,8 @@ Usage: binnacle blame KIND NAME [flags]
 
 A field with two managers has the same value for both. Whoever applies another value to a field of somebody else gets a
 conflict: --take ends it for you, and --give-up for the others. Fields without a manager come from the server itself.
-Where the server keeps history, fields that managers take from each other again and again are named at the end.
+Where the server keeps history, fields that managers take from each other again and again are named at the end. Values
+of Secrets are masked.
 
 Examples:
   binnacle blame deploy web -n shop
@@ -55,7 +59,14 @@ Examples:
 
 /** Runs `binnacle blame`. Rejects with `StartError`. */
 export const blame = command(flags, help, async (settings, rest) => {
-  const { output = "text", take, giveUp, manager = flags.manager.default, dryRun = false } = settings;
+  const {
+    output = "text",
+    take,
+    giveUp,
+    manager = flags.manager.default,
+    dryRun = false,
+    showSecrets = false,
+  } = settings;
   if (take !== undefined && giveUp !== undefined) throw new StartError("give --take or --give-up, not both");
   checkOneTarget("blame", rest);
   await withCluster(settings, async (cluster) => {
@@ -69,12 +80,12 @@ export const blame = command(flags, help, async (settings, rest) => {
       const change = take === undefined ? givenUp(object, giveUp!, manager) : taken(object, take, manager, address);
       const written = await write(cluster, address, { object, entries: change.entries, manager, dryRun });
       const said = `${shownName(address.resource, address.name)}: ${change.said}${dryRun ? " (dry run)" : ""}`;
-      process.stdout.write(isStructured(output) ? valueText(output, written) : `${said}\n`);
+      process.stdout.write(isStructured(output) ? valueText(output, shownObject(written, showSecrets)) : `${said}\n`);
       return;
     }
     const whole = { apiVersion: apiVersionOf(address.resource), kind: address.resource.kind, ...object };
-    const lines = linesOf(withoutManagedFields(whole), FieldOwners.of(entries));
-    const past = await readFights(cluster, address);
+    const lines = linesOf(withoutManagedFields(shownObject(whole, showSecrets)), FieldOwners.of(entries));
+    const past = await readFights(cluster, address, showSecrets);
     if (isStructured(output)) {
       process.stdout.write(valueText(output, { ...asData(lines), ...past }));
       return;
@@ -83,6 +94,10 @@ export const blame = command(flags, help, async (settings, rest) => {
     printWarnings(past.unknown);
   });
 });
+
+/** Returns an object as it may be shown. */
+const shownObject = (object: Unstructured, showsSecrets: boolean): Unstructured =>
+  showsSecrets ? object : masked(undefined, object)[1]!;
 
 interface FightsRead {
   /** `undefined` where they cannot be known. */
@@ -95,11 +110,15 @@ interface FightsRead {
 const versionsMax = 50;
 
 /** Looks into the history for managers who take a field from each other. */
-async function readFights(cluster: OpenCluster, { resource, namespace, name }: ObjectAddress): Promise<FightsRead> {
+async function readFights(
+  cluster: OpenCluster,
+  { resource, namespace, name }: ObjectAddress,
+  showsSecrets: boolean,
+): Promise<FightsRead> {
   const untold = await untoldBy(cluster, "blame");
   try {
     const { items } = await readPast(cluster, pastPath(resource, namespace, name), versionsMax);
-    return { fights: fightsOf(items), unknown: untold };
+    return { fights: fightsOf(items, (object) => shownObject(object, showsSecrets)), unknown: untold };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const reason = hasNoHistory(error) ? "this server keeps no history" : `the history cannot be read (${error.said})`;
@@ -110,11 +129,11 @@ async function readFights(cluster: OpenCluster, { resource, namespace, name }: O
 /** Returns sentences about fields that managers take from each other, and what ends it. */
 function fightsText(fights: readonly Fight[], { resource, name, namespace }: ObjectAddress): string {
   const now = systemClock.now();
-  const where = namespace === "" ? "" : ` -n ${namespace}`;
+  const object = objectWords(resource.resource, name) + namespaceWords(namespace);
   const lines = fights.flatMap(({ path, managers, changes, values, since }) => {
     const span = since === undefined ? "" : ` in the last ${ageOf(since, now)}`;
     const shown = values.map((value) => shortText(value)).join(", ");
-    const giveUp = `binnacle blame ${resource.resource} ${name}${where} --give-up='${path}' --manager=NAME`;
+    const giveUp = `binnacle blame ${object} ${shellWord(`--give-up=${path}`)} --manager=NAME`;
     return [
       "",
       `FOUGHT OVER  ${path}: ${managers.join(" and ")} changed it in turn, ${changes} times${span} (values: ${shown}).`,

@@ -4,6 +4,7 @@
  */
 import { ageOf } from "#meta/human-duration.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
+import { namespaceWords, objectWords } from "#meta/printed-command.ts";
 import { ApiError } from "#client/api-error.ts";
 import { pagePath, pagesOf, withQuery } from "#client/pages.ts";
 import { itemsOf } from "#client/rest-client.ts";
@@ -100,10 +101,8 @@ export const changes = command(flags, help, async (settings, rest) => {
     const gone = found.find(({ item }) => item.event === "deleted");
     if (gone !== undefined) {
       const { resource, item } = gone;
-      const where = item.namespace === undefined ? "" : ` -n ${item.namespace}`;
-      process.stderr.write(
-        `what was deleted comes back with undelete, such as: ${printable(`binnacle undelete ${resource.resource} ${item.name ?? ""}${where}`)}\n`,
-      );
+      const back = `binnacle undelete ${objectWords(resource.resource, item.name ?? "")}${namespaceWords(item.namespace)}`;
+      process.stderr.write(`what was deleted comes back with undelete, such as: ${printable(back)}\n`);
     }
     if (found.length === limit) process.stderr.write("there may be older changes: see them with --limit\n");
   });

@@ -6,6 +6,7 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { isSea } from "node:sea";
 import { openHealthOnly } from "#transport/health-only.ts";
+import { shellWord } from "#meta/printed-command.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { type Flag, list, optional, parseArguments, printHelp } from "#std/flags.ts";
 import { linkKubectl } from "./link-kubectl.ts";
@@ -41,7 +42,7 @@ function writePrograms(args: readonly string[], program: string): void {
     const file = join(assets, name);
     // The executable is its own program, with its flags of Node.
     const started = isSea() ? [process.execPath] : [process.execPath, ...process.execArgv, program];
-    const command = started.map(quoteForShell).join(" ");
+    const command = started.map(shellWord).join(" ");
     writeFileSync(file, `#!/bin/sh\nexec ${command} ${name} "$@"\n`);
     chmodSync(file, 0o755);
   }
@@ -49,9 +50,6 @@ function writePrograms(args: readonly string[], program: string): void {
   if (problem !== undefined) process.stderr.write(`binnacle: ${problem}\n`);
   process.stdout.write(`${assets}\n`);
 }
-
-/** Returns a word quoted for the shell. */
-const quoteForShell = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /**
  * The settings of a kube-apiserver without flags: Kubernetes' names and etcd's timing. Everything is in memory and lost

@@ -1,5 +1,6 @@
 /** `binnacle history`: shows old versions of an object, through a running server. */
 import { ageOf } from "#meta/human-duration.ts";
+import { namespaceWords, objectWords } from "#meta/printed-command.ts";
 import { systemClock } from "#std/clock.ts";
 import { binnacleFlag, boolean, integer, optional } from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
@@ -124,8 +125,9 @@ function endText({ since, metadata }: PastPage): string {
 function deletionText({ items }: PastPage, resource: DiscoveredResource, name: string, namespace: string): string {
   const [newest] = items;
   if (newest?.event !== "deleted") return "";
-  const where = resource.namespaced ? ` -n ${namespace}` : "";
-  return `${printable(`It was deleted ${whoOf(newest)}. Bring it back: binnacle undelete ${resource.resource} ${name}${where}`)}\n`;
+  const where = namespaceWords(resource.namespaced ? namespace : undefined);
+  const back = `binnacle undelete ${objectWords(resource.resource, name)}${where}`;
+  return `${printable(`It was deleted ${whoOf(newest)}. Bring it back: ${back}`)}\n`;
 }
 
 const shownPathsMax = 3;

@@ -1,5 +1,6 @@
 /** The single objects that arguments and selectors of a command name. */
 import type { Unstructured } from "#meta/object-meta.ts";
+import { shellWord } from "#meta/printed-command.ts";
 import { StartError } from "#std/start-error.ts";
 import { collectionPath } from "./discovery.ts";
 import type { ObjectAddress, OpenCluster } from "./open-cluster.ts";
@@ -23,7 +24,9 @@ export async function namedObjects(
       throw new StartError("a name says which object is meant: leave out -l and --all");
     }
     if (names.length === 0 && selector === undefined && !all) {
-      throw new StartError(`say which objects: binnacle ${command} ${resource.resource} NAME, -l LABELS, or --all`);
+      throw new StartError(
+        `say which objects: binnacle ${command} ${shellWord(resource.resource)} NAME, -l LABELS, or --all`,
+      );
     }
     for (const name of names) addresses.push(cluster.address(resource, name));
     if (names.length > 0) continue;

@@ -52,6 +52,13 @@ test("a shell takes hostile names and bodies as texts", () => {
   assert.strictEqual(echoed(curl).trimEnd().split("\n").at(-1), hostile);
 });
 
+test("no line of a body ends the input of a command", () => {
+  const path = "/apis/apps/v1/namespaces/shop/deployments";
+  const body = "a: |\nEOF\necho broken\nEOF_\n";
+  const command = textOf("kubectl", { method: "POST", path, body }).replace(/^kubectl .* <</, "cat <<");
+  assert.strictEqual(execFileSync("sh", ["-c", command], { encoding: "utf8" }), `${body}\n`);
+});
+
 test("a path leads to no other server", () => {
   assert.deepEqual(asRequest("/api"), { path: "/api" });
   for (const path of ["", "api", "//evil.example.com", "https://evil.example.com/"])

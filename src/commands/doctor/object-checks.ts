@@ -2,6 +2,7 @@
 import { apiVersionOf } from "#meta/group-version.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
+import { namespaceWords, objectWords } from "#meta/printed-command.ts";
 import { compareQuantities, parseQuantity, type Quantity } from "#meta/quantity.ts";
 import { shownName } from "../open-cluster.ts";
 import { deletionNotes, removalCommand, strangeFinalizers } from "../explain/deletion.ts";
@@ -46,7 +47,7 @@ async function stuckNamespaces({ cluster, nowMs }: ExaminedCluster): Promise<rea
         severity: "problem",
         about: `namespace/${name}`,
         what: `It is being deleted for ${since}. ${reasons.length === 0 ? "Its status does not say why it stays." : reasons.join("; ")}`,
-        next: `See what is left in it: binnacle tree ns ${name}`,
+        next: `See what is left in it: binnacle tree ${objectWords("ns", name)}`,
       },
     ];
   });
@@ -57,7 +58,6 @@ function stuckDeletions({ found, nowMs }: ExaminedCluster): readonly DoctorFindi
     const { deletionTimestamp, finalizers = [], name = "", namespace } = metadata;
     if (deletionTimestamp === undefined || finalizers.length === 0 || resource.resource === "namespaces") return [];
     if (nowMs - Date.parse(deletionTimestamp) < stuckMs) return [];
-    const where = namespace === undefined ? "" : ` -n ${namespace}`;
     const [since = "", ...notes] = deletionNotes(metadata, [], nowMs);
     return [
       {
@@ -66,7 +66,7 @@ function stuckDeletions({ found, nowMs }: ExaminedCluster): readonly DoctorFindi
         what: `It ${since}: it ${notes.join(", and it ")}.`,
         next:
           strangeFinalizers(metadata).length === 0
-            ? `See what it owns: binnacle tree ${resource.resource} ${name}${where}`
+            ? `See what it owns: binnacle tree ${objectWords(resource.resource, name)}${namespaceWords(namespace)}`
             : `If whoever set the finalizer is gone for good, remove it: ${removalCommand(resource, metadata)}`,
       },
     ];

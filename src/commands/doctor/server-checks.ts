@@ -2,6 +2,8 @@
 import { isIP } from "node:net";
 import { connect, type PeerCertificate } from "node:tls";
 import { ApiError } from "#client/api-error.ts";
+import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
+import { namespaceWords, shellWord } from "#meta/printed-command.ts";
 import { StartError } from "#std/start-error.ts";
 import type { DoctorCheck, DoctorFinding, ExaminedCluster } from "./finding.ts";
 import { conditionOf, listAll } from "./lists.ts";
@@ -127,7 +129,7 @@ async function waitingRequests({ cluster, nowMs }: ExaminedCluster): Promise<rea
         severity: "warning",
         about: `certificatesigningrequest/${name}`,
         what: "It waits for somebody who approves it or denies it.",
-        next: `binnacle certificate approve ${name}, or deny it`,
+        next: `binnacle certificate approve ${shellWord(name)}, or deny it`,
       },
     ];
   });
@@ -182,7 +184,7 @@ function refusedRequests({ metrics }: ExaminedCluster): readonly DoctorFinding[]
       severity: "warning",
       about: accountText(user),
       what: `It lacks a right, and was refused since the server started: ${times}.`,
-      next: `See what would allow it: binnacle why ${questionText(actions[0]!.labels)} --as=${user}`,
+      next: refusalAdvice(actions, user),
     };
   });
 }
@@ -197,10 +199,27 @@ function actionText(labels: ActionLabels): string {
   return `${verb} ${kindOf(labels)}${subresource === "" ? "" : `/${subresource}`}${where}`;
 }
 
+/** Returns how to ask about the first action that can be asked about. */
+function refusalAdvice(actions: readonly { readonly labels: ActionLabels }[], user: string): string {
+  const action = actions.find(({ labels }) => hasNames(labels));
+  if (action === undefined) {
+    return "It is no right that anybody could be given, since its verb, kind or namespace is no valid name: look for a mistake in what sends it, or for somebody who tries addresses.";
+  }
+  return `See what would allow it: binnacle why ${questionText(action.labels)} ${shellWord(`--as=${user}`)}`;
+}
+
+/** Whether an action is about valid names. Who is refused chooses the words, which are those of the path. */
+function hasNames({ verb = "", resource = "", group = "", subresource = "", namespace = "" }: ActionLabels): boolean {
+  const labels = [verb, resource, ...[subresource, namespace].filter((text) => text !== "")];
+  return (
+    labels.every((text) => dns1123Label(text).length === 0) && (group === "" || dns1123Subdomain(group).length === 0)
+  );
+}
+
 function questionText(labels: ActionLabels): string {
   const { verb = "", subresource = "", namespace = "" } = labels;
-  const part = subresource === "" ? "" : ` --subresource=${subresource}`;
-  return `${verb} ${kindOf(labels)}${part}${namespace === "" ? "" : ` -n ${namespace}`}`;
+  const part = subresource === "" ? "" : ` ${shellWord(`--subresource=${subresource}`)}`;
+  return `${shellWord(verb)} ${shellWord(kindOf(labels))}${part}${namespaceWords(namespace)}`;
 }
 
 /** Returns a user as the name of its service account, if it is one. */

@@ -1,6 +1,7 @@
 /** Checks of webhooks: whether they can be called, why not, and what that does to the cluster. */
 import { X509Certificate } from "node:crypto";
 import type { Unstructured } from "#meta/object-meta.ts";
+import { shellWord } from "#meta/printed-command.ts";
 import type { DoctorCheck, DoctorFinding, ExaminedCluster } from "./finding.ts";
 import { listAll, listIfAllowed, placeOf } from "./lists.ts";
 import type { Samples } from "./samples.ts";
@@ -250,7 +251,7 @@ function failingWebhook(
   ];
   const meanwhile = isIgnored
     ? []
-    : [`Until then set its failurePolicy to Ignore, or: binnacle delete ${configuration}`];
+    : [`Until then set its failurePolicy to Ignore, or: binnacle delete ${shellWord(configuration)}`];
   return [
     {
       severity: isIgnored ? "warning" : "problem",

@@ -2,6 +2,7 @@
 import { FieldOwners } from "#meta/field-owners.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
+import { namespaceWords, objectWords, shellWord } from "#meta/printed-command.ts";
 import type { DiscoveredResource } from "../discovery.ts";
 
 /** Explanations of finalizers that servers and controllers of Kubernetes set, by the end of their names. */
@@ -43,15 +44,31 @@ export function deletionNotes(metadata: ObjectMeta, blocking: readonly string[],
 
 /** Returns the finalizers that nobody is known to remove by itself. */
 export const strangeFinalizers = ({ deletionTimestamp, finalizers = [] }: ObjectMeta): readonly string[] =>
-  deletionTimestamp === undefined
-    ? []
-    : finalizers.filter((one) => one !== "foregroundDeletion" && meaningOf(one) === undefined);
+  deletionTimestamp === undefined ? [] : finalizers.filter(isStrange);
 
-/** Returns the command that removes the finalizers of an object by hand. */
-export function removalCommand({ resource, group }: DiscoveredResource, { name = "", namespace }: ObjectMeta): string {
+const isStrange = (finalizer: string): boolean =>
+  finalizer !== "foregroundDeletion" && meaningOf(finalizer) === undefined;
+
+/**
+ * Returns the command that removes the strange finalizers of an object by hand, and no others. It does nothing where the
+ * finalizers have changed in the meantime.
+ */
+export function removalCommand(
+  { resource, group }: DiscoveredResource,
+  { name = "", namespace, finalizers = [] }: ObjectMeta,
+): string {
   const kind = `${resource}${group === "" ? "" : `.${group}`}`;
-  const where = namespace === undefined ? "" : ` -n ${namespace}`;
-  return `kubectl patch ${kind} ${name}${where} --type=merge -p '{"metadata":{"finalizers":null}}'`;
+  // The last goes first, so that the places of the others stay.
+  const patch = [...finalizers.entries()].reverse().flatMap(([at, finalizer]) => {
+    const path = `/metadata/finalizers/${at}`;
+    return isStrange(finalizer)
+      ? [
+          { op: "test", path, value: finalizer },
+          { op: "remove", path },
+        ]
+      : [];
+  });
+  return `kubectl patch ${objectWords(kind, name)}${namespaceWords(namespace)} --type=json -p ${shellWord(JSON.stringify(patch))}`;
 }
 
 /** Returns what a finalizer of Kubernetes waits for; `undefined` for one of somebody else. */

@@ -11,7 +11,7 @@ export interface Fight {
   readonly managers: readonly string[];
   /** The number of changes. */
   readonly changes: number;
-  /** The newest values, the newest first, each once. */
+  /** The newest values as they may be shown, the newest first, each different value once. */
   readonly values: readonly unknown[];
   /** The time of the oldest change. */
   readonly since?: string;
@@ -20,6 +20,7 @@ export interface Fight {
 interface FieldChange {
   readonly manager: string;
   readonly value: unknown;
+  readonly shown: unknown;
   readonly time: string | undefined;
 }
 
@@ -28,14 +29,20 @@ const turnsMin = 2;
 
 const shownValuesMax = 3;
 
-/** Returns the fields that managers took from each other and back. `items` are versions of one object, newest first. */
-export function fightsOf(items: readonly PastItem[]): readonly Fight[] {
+/**
+ * Returns the fields that managers took from each other and back. `items` are versions of one object, newest first;
+ * `shownOf` returns a version with the values that may be shown in it.
+ */
+export function fightsOf(
+  items: readonly PastItem[],
+  shownOf: (object: Unstructured) => Unstructured,
+): readonly Fight[] {
   const byPath = new Map<string, FieldChange[]>();
   for (const [at, { event, object, manager, time, uid }] of items.entries()) {
     const older = items[at + 1];
     if (event !== "updated" || object === undefined || older?.object === undefined || older.uid !== uid) continue;
-    for (const { path, value } of changedFields(older.object, object)) {
-      const change = { manager: manager ?? "unknown", value, time };
+    for (const { path, value, shown } of changedFields(older.object, object, shownOf(object))) {
+      const change = { manager: manager ?? "unknown", value, shown, time };
       const before = byPath.get(path);
       if (before === undefined) byPath.set(path, [change]);
       else before.push(change);
@@ -45,7 +52,7 @@ export function fightsOf(items: readonly PastItem[]): readonly Fight[] {
     const turns = changes.filter(({ manager }, at) => at > 0 && manager !== changes[at - 1]!.manager).length;
     if (turns < turnsMin) return [];
     const { time: since } = changes.at(-1)!;
-    const values = [...new Map(changes.map(({ value }) => [JSON.stringify(value), value])).values()];
+    const values = [...new Map(changes.map(({ value, shown }) => [JSON.stringify(value), shown])).values()];
     return [
       {
         path,
@@ -61,6 +68,8 @@ export function fightsOf(items: readonly PastItem[]): readonly Fight[] {
 interface ChangedField {
   readonly path: string;
   readonly value: unknown;
+  /** The value as it may be shown. */
+  readonly shown: unknown;
 }
 
 /** The fields that change with every write. */
@@ -73,20 +82,21 @@ const ownFields: ReadonlySet<string> = new Set([
 const depthMax = 20;
 
 /** Returns the smallest fields in which two states of an object differ, with their later values. */
-function changedFields(before: Unstructured, after: Unstructured): readonly ChangedField[] {
+function changedFields(before: Unstructured, after: Unstructured, shownAfter: Unstructured): readonly ChangedField[] {
   const changed: ChangedField[] = [];
-  const compare = (one: unknown, other: unknown, path: string, depth: number): void => {
+  const compare = (one: unknown, other: unknown, shown: unknown, path: string, depth: number): void => {
     if (ownFields.has(path)) return;
     const isList = Array.isArray(one) && Array.isArray(other) && one.length === other.length;
     const isMap = isObject(one) && isObject(other);
     if (depth < depthMax && (isList || isMap)) {
       const [left, right] = [one, other] as [Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>]; // lists have members, too
       for (const name of new Set([...Object.keys(left), ...Object.keys(right)])) {
-        compare(left[name], right[name], isList ? `${path}[${name}]` : memberPath(path, name), depth + 1);
+        const shownMember = (shown as Readonly<Record<string, unknown>> | undefined)?.[name]; // it has the form of the other
+        compare(left[name], right[name], shownMember, isList ? `${path}[${name}]` : memberPath(path, name), depth + 1);
       }
-    } else if (JSON.stringify(one) !== JSON.stringify(other)) changed.push({ path, value: other });
+    } else if (JSON.stringify(one) !== JSON.stringify(other)) changed.push({ path, value: other, shown });
   };
-  compare(before, after, "", 0);
+  compare(before, after, shownAfter, "", 0);
   return changed;
 }
 

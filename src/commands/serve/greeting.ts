@@ -1,5 +1,6 @@
 /** The lines that `binnacle serve` prints when its server is ready: for people, or as JSON for programs. */
 import { styleText } from "node:util";
+import { shellWord } from "#meta/printed-command.ts";
 import type { RunningServer } from "#server/start-server.ts";
 
 /** The facts about a running server that are printed; plain data, which a process can send to another. */
@@ -52,7 +53,7 @@ function greeting({ options, url, kubeconfigFile }: ServerFacts): string {
   if (kubeconfigFile === undefined) return `${styleText("bold", "Binnacle is ready.")}\n\n${lines.join("\n")}\n`;
   const next =
     options.apiDomain === "k8s.io"
-      ? `kubectl --kubeconfig ${options.dataDir}/admin.kubeconfig get namespaces`
-      : `curl --cacert ${options.tlsCertFile ?? `${pki}/ca.crt`} --cert ${pki}/admin.crt --key ${pki}/admin.key ${url}/api/v1/namespaces`;
+      ? `kubectl --kubeconfig ${shellWord(`${options.dataDir}/admin.kubeconfig`)} get namespaces`
+      : `curl --cacert ${shellWord(options.tlsCertFile ?? `${pki}/ca.crt`)} --cert ${shellWord(`${pki}/admin.crt`)} --key ${shellWord(`${pki}/admin.key`)} ${shellWord(`${url}/api/v1/namespaces`)}`;
   return `${styleText("bold", "Binnacle is ready.")}\n\n${lines.join("\n")}\n\nTry next:\n  ${next}\n`;
 }
