@@ -56,6 +56,7 @@ export const tests: Readonly<Record<string, string>> = {
   namespaces: "Nothing is created in a namespace that is gone.",
   peers: "What decides about requests is in force on all servers when its write is answered.",
   "peers-start": "A server that cannot work with the others does not start.",
+  "planes-on-etcd": "Servers of one etcd serve the same planes, and end them together.",
   reads: "Reads of one server show what the other has acknowledged.",
   "servers-on-etcd": "Servers on a real etcd answer as one, and say when etcd does not.",
   restored: "An etcd that was restored from a backup is refused or served.",
