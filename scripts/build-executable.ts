@@ -9,8 +9,9 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
+  readdirSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -178,7 +179,7 @@ await import(isPlugin ? "./dist/bin/kubectl-binnacle.js" : "./dist/bin/binnacle.
 function inject(platform: Platform, assets: Assets, work: string): void {
   const entry = join(work, "main.mjs");
   const config = join(work, "sea.json");
-  const output = executableOf(platform);
+  const output = join(work, "executable");
   writeFileSync(entry, main);
   const settings = {
     main: entry,
@@ -193,6 +194,10 @@ function inject(platform: Platform, assets: Assets, work: string): void {
   writeFileSync(config, JSON.stringify(settings));
   const { status, stderr } = spawnSync(process.execPath, ["--build-sea", config], { encoding: "utf8" });
   if (status !== 0) throw new Error(`Node could not build the executable for ${platform}: ${stderr.trim()}`);
+  // The one that it replaces may run: its file cannot be written, but the name can be given to another file.
+  const placed = `${executableOf(platform)}.${process.pid}`;
+  copyFileSync(output, placed);
+  renameSync(placed, executableOf(platform));
 }
 
 /** Returns the path of Node's program for a platform. The package of another platform comes from the registry. */
