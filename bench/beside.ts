@@ -22,6 +22,7 @@ version needs less. Watch the error behind it: with four starts, most rows show 
   --rows NAMES      comma-separated: create, get, update, apply, pod, list, table, selector (default: all)
   --seconds N       measured time of a row (default 5)
   --flags FLAGS     further flags of both servers, separated by spaces
+  --own FLAGS       further flags of this version only, as --tracing-config-file=FILE; FOLDER may be this checkout then
   --node FLAGS      flags of Node for this version only, separated by spaces: to compare settings of V8
   --starts N        number of times that both are started (default 4)
   -o json           print the ratios as JSON
@@ -243,6 +244,7 @@ const { values, positionals } = readCommandLine(
     seconds: { type: "string", default: "5" },
     starts: { type: "string", default: "4" },
     flags: { type: "string", default: "" },
+    own: { type: "string", default: "" },
     node: { type: "string", default: "" },
     output: { type: "string", short: "o" },
   },
@@ -260,7 +262,7 @@ if (positionals.length !== 1 || !existsSync(other) || unknown !== undefined) {
 const flags = words(values.flags);
 const ratios = new Map<string, number[]>(names.map((name) => [name, []]));
 for (let start = 0; start < Number(values.starts); start++) {
-  const own = new Measured(await startServer(undefined, [], flags, undefined, words(values.node)));
+  const own = new Measured(await startServer(undefined, [], [...flags, ...words(values.own)], undefined, words(values.node)));
   const before = new Measured(await startServer(undefined, [], flags, other));
   // Each version goes first as often as the other.
   const isOwnFirst = start % 2 === 0;

@@ -68,10 +68,10 @@ inBothDomains("a dry run and a headless service make no IPAddress", async (api) 
 
 inBothDomains("an address that is an object is taken", async (api) => {
   const { services } = await servicesOf(api);
-  (await api.post(addresses, address("10.0.0.77", { resource: "things", name: "t" }))).expect(201);
-  const wanted = service("a", { clusterIP: "10.0.0.77" });
+  (await api.post(addresses, address("10.0.0.7", { resource: "things", name: "t" }))).expect(201);
+  const wanted = service("a", { clusterIP: "10.0.0.7" });
   (await api.post(services, wanted)).expectFailure(422, "Invalid", /provided IP is already allocated/);
-  (await api.delete(`${addresses}/10.0.0.77`)).expect(200);
+  (await api.delete(`${addresses}/10.0.0.7`)).expect(200);
   (await api.post(services, wanted)).expect(201);
 });
 
@@ -91,8 +91,8 @@ inBothDomains("an IPAddress that somebody deletes or changes is repaired", async
   (await api.patch(`${addresses}/${ip}`, { metadata: { labels: null } })).expect(200);
   await isRight();
   // One that no service can have goes.
-  (await api.post(addresses, address("10.0.0.78", { resource: "pods", name: "p" }, managed))).expect(201);
-  await eventually(async () => (await api.get(`${addresses}/10.0.0.78`)).expect(404));
+  (await api.post(addresses, address("10.0.0.8", { resource: "pods", name: "p" }, managed))).expect(201);
+  await eventually(async () => (await api.get(`${addresses}/10.0.0.8`)).expect(404));
 });
 
 inBothDomains("the default range is ready, and the service kubernetes has its first address", async (api) => {

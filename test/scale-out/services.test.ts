@@ -41,7 +41,8 @@ test("of two servers that are asked for the same address or node port one refuse
   for (let pair = 0; pair < 8; pair++) {
     const wanted = {
       type: "NodePort",
-      clusterIP: `10.0.0.${20 + pair}`,
+      // A service that names no address gets one of the first sixteen only when all others are taken.
+      clusterIP: `10.0.0.${2 + pair}`,
       ports: [{ port: 80, nodePort: 30_100 + pair }],
     };
     const spec = pair % 2 === 0 ? wanted : { ...wanted, clusterIP: undefined };
