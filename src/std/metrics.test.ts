@@ -2,6 +2,7 @@
 import assert from "node:assert";
 import { test } from "node:test";
 import { type Deprecation, isHidden, Metrics } from "./metrics.ts";
+import { partOfPath, retainedBytes } from "./retained-for-tests.ts";
 
 void test("counters, gauges and histograms print in order of names, label values escaped", () => {
   const metrics = new Metrics();
@@ -181,4 +182,18 @@ void test("label values that are not allowed are counted together, and how often
     'f_total{verb="PUT"} 1',
   ]);
   assert.strictEqual(metrics.counts.unexpected, 9);
+});
+
+void test("label values that are parts of longer texts do not keep these", () => {
+  const bytes = retainedBytes(() => {
+    const metrics = new Metrics();
+    const one = metrics.counter({ name: "a_total", help: "One", labels: ["resource"] });
+    const two = metrics.counter({ name: "b_total", help: "Two", labels: ["verb", "resource"] });
+    for (let i = 0; i < 500; i++) {
+      one.with(partOfPath(`resources-of-kind-${i}`)).add();
+      two.with("get", partOfPath(`resources-of-kind-${i}`)).add();
+    }
+    return metrics;
+  });
+  assert.ok(bytes < 20_000_000, `the paths have 60 MB, and ${bytes} bytes are kept`);
 });

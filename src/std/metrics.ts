@@ -7,6 +7,7 @@
  */
 
 import { type AllowedLabels, LabelFilter } from "./allowed-labels.ts";
+import { ownText } from "./own-copy.ts";
 import { QuantileSummary } from "./quantile-summary.ts";
 
 interface MetricOptions {
@@ -180,7 +181,8 @@ class Children<Child> implements Family<Child> {
     if (series !== undefined) return series.child;
     if (!isOther(values) && !this.#hasRoom()) return this.with(...values.map(() => "other"));
     const child = this.#make();
-    this.all.set(key, { values, child });
+    const own = values.map(ownText);
+    this.all.set(own.join("\u0000"), { values: own, child });
     return child;
   }
 

@@ -2,6 +2,7 @@
  * The bounds of spans and of their batches. Clients choose many texts of a span, and a collector refuses a whole batch that
  * is too large.
  */
+import { ownText } from "#std/own-copy.ts";
 import type { SpanAttributes } from "#std/tracer.ts";
 
 /** The maximum length of a name and of a value, in UTF-8. */
@@ -18,15 +19,12 @@ export const attributesMax = 16;
  */
 export const batchLengthMax = 256;
 
-/** The length from which on V8 may keep a part of a text as a reference to the whole text. */
-const sliceLengthMin = 13;
-
 /**
  * Returns a text as spans keep it: cut between characters, and copied, since a span waits for its export, and a part of a
  * path or header would keep the whole of it in memory.
  */
 export function boundedText(text: string): string {
-  if (text.length < sliceLengthMin) return text;
+  if (Buffer.byteLength(text) <= textBytesMax) return ownText(text);
   const bytes = Buffer.from(text.slice(0, textBytesMax));
   let end = Math.min(bytes.length, textBytesMax);
   while (end < bytes.length && (bytes[end]! & 0xc0) === 0x80) end--;
