@@ -262,7 +262,9 @@ if (positionals.length !== 1 || !existsSync(other) || unknown !== undefined) {
 const flags = words(values.flags);
 const ratios = new Map<string, number[]>(names.map((name) => [name, []]));
 for (let start = 0; start < Number(values.starts); start++) {
-  const own = new Measured(await startServer(undefined, [], [...flags, ...words(values.own)], undefined, words(values.node)));
+  const own = new Measured(
+    await startServer(undefined, [], [...flags, ...words(values.own)], undefined, words(values.node)),
+  );
   const before = new Measured(await startServer(undefined, [], flags, other));
   // Each version goes first as often as the other.
   const isOwnFirst = start % 2 === 0;

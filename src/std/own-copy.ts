@@ -17,5 +17,4 @@ const sliceLengthMin = 13;
  * Returns a text that keeps no longer one in memory: a name that is a part of a path would keep all of the path, which has
  * 64 KB when a stranger wants it.
  */
-export const ownText = (text: string): string =>
-  text.length < sliceLengthMin ? text : Buffer.from(text).toString();
+export const ownText = (text: string): string => (text.length < sliceLengthMin ? text : Buffer.from(text).toString());
