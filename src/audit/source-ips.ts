@@ -1,5 +1,5 @@
 /** The source addresses of a request, including those of proxies. Source: upstream's `net.SourceIPs`. */
-import { parseIp, printIp } from "#meta/names.ts";
+import { parseIp, printIp } from "#meta/ip-address.ts";
 
 /**
  * Returns the addresses in the headers `X-Forwarded-For` and `X-Real-Ip`, which any client can forge, followed by the

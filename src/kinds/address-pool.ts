@@ -4,7 +4,7 @@
  */
 import type { IpFamily, IpRange } from "#meta/ip-range.ts";
 import { plainBytes } from "#meta/ip-range.ts";
-import { printIp } from "#meta/names.ts";
+import { printIp } from "#meta/ip-address.ts";
 import type { Random } from "#std/random.ts";
 
 /** A range, without its network address and, for IPv4, without its broadcast address. */

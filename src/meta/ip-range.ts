@@ -1,5 +1,6 @@
 /** IP ranges (CIDR), and addresses as offsets into a range. */
-import { type NameCheck, parseIp, printIp } from "./names.ts";
+import { parseIp, printIp } from "./ip-address.ts";
+import type { NameCheck } from "./names.ts";
 
 export type IpFamily = "IPv4" | "IPv6";
 

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { growsInProportion } from "#std/growth-for-tests.ts";
 import { cidr } from "./ip-range.ts";
+import { parseIp, printIp } from "./ip-address.ts";
 import {
   cIdentifier,
   configKey,
@@ -12,11 +13,9 @@ import {
   formMessage,
   type NameCheck,
   nameRules,
-  parseIp,
   pathSegment,
   percent,
   portName,
-  printIp,
   qualifiedName,
 } from "./names.ts";
 

@@ -1,6 +1,6 @@
 /**
  * Parses IP addresses and prefixes as Go's `net/netip` does, with its error texts: IPv4 has no leading zeros, IPv6 may
- * have zones. `names.ts` is more lenient, as most fields of objects are.
+ * have zones. `ip-address.ts` is more lenient, as most fields of objects are.
  */
 import { goQuote } from "./field-error.ts";
 

@@ -1,6 +1,6 @@
 /** Kubernetes' IP library: `ip(text)`, `isIP`, and the functions of an address. */
 import { goQuote } from "#meta/field-error.ts";
-import { printIp } from "#meta/names.ts";
+import { printIp } from "#meta/ip-address.ts";
 import type { FunctionDeclaration, Library } from "../functions.ts";
 import { bool, int, opaque, string, typeOf } from "../types.ts";
 import { CelError, Opaque, TypeValue, type Value } from "../values.ts";

@@ -5,7 +5,8 @@
 import { type FieldError, goQuote, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { plainBytes } from "#meta/ip-range.ts";
-import { dns1123Subdomain, parseIp, printIp } from "#meta/names.ts";
+import { parseIp, printIp } from "#meta/ip-address.ts";
+import { dns1123Subdomain } from "#meta/names.ts";
 
 /** Returns findings about an address that other machines cannot reach, such as a loopback or link-local one. */
 export function validateReachable(ip: string, field: FieldPath): FieldError[] {

@@ -10,15 +10,8 @@ import type {
 import { type ApiDomain, perDomain } from "#meta/api-domain.ts";
 import { type FieldError, goQuote, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import {
-  dns1035Label,
-  dns1123Subdomain,
-  ipAddress,
-  type NameCheck,
-  parseIp,
-  portName,
-  wildcardSubdomain,
-} from "#meta/names.ts";
+import { parseIp } from "#meta/ip-address.ts";
+import { dns1035Label, dns1123Subdomain, ipAddress, type NameCheck, portName, wildcardSubdomain } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
 import { checkName, checkOneOf, checkOptionalName, checkRange, checkRequiredName, type Errors } from "../checks.ts";
 import { validateBalancerHost } from "../core/address-checks.ts";

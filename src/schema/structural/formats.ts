@@ -3,7 +3,7 @@
  * text. Source: the formats of upstream's `apiextensions-apiserver` and `kube-openapi/strfmt`, with the answers of a
  * 1.32 server.
  */
-import { parseIp } from "#meta/names.ts";
+import { parseIp } from "#meta/ip-address.ts";
 import { parseDuration } from "#std/go-duration.ts";
 
 /** Returns whether a text has the format. */

@@ -12,7 +12,7 @@ import { addressesOf, type ServiceAllocator } from "#kinds/service-allocator.ts"
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { qualifiedResource } from "#meta/group-version.ts";
 import { ipFamily, type IpRange, parseIpRange, plainBytes } from "#meta/ip-range.ts";
-import { printIp } from "#meta/names.ts";
+import { printIp } from "#meta/ip-address.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { timeToMs } from "#meta/time.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
