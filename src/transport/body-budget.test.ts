@@ -1,4 +1,4 @@
-/** The memory budget of large bodies: half for one user, small bodies excluded, returned when requests end. */
+/** The memory budget of large bodies: half for one user or plane, small bodies excluded, returned when requests end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BodyBudget } from "./body-budget.ts";
@@ -12,12 +12,12 @@ function matches(run: () => void): void {
 
 test("one user has half of the room, all together have all of it, and what ends gives its part back", () => {
   const budget = new BodyBudget(8 * mib);
-  const alice = [budget.open("alice"), budget.open("alice")];
+  const alice = [budget.open("alice", ""), budget.open("alice", "")];
   for (const share of alice) share.grow(2 * mib);
-  const third = budget.open("alice");
+  const third = budget.open("alice", "");
   matches(() => third.grow(mib));
-  budget.open("bob").grow(3 * mib);
-  const carol = budget.open("carol");
+  budget.open("bob", "").grow(3 * mib);
+  const carol = budget.open("carol", "");
   carol.grow(mib / 2);
   matches(() => carol.grow(2 * mib));
   alice[0]!.end();
@@ -25,8 +25,20 @@ test("one user has half of the room, all together have all of it, and what ends 
   third.grow(mib);
 });
 
+test("users of planes are others than those of the same name elsewhere, and a plane has half of the room", () => {
+  const budget = new BodyBudget(8 * mib);
+  const [admin, other] = [budget.open("admin", "/planes/a"), budget.open("other", "/planes/a")];
+  admin.grow(2 * mib);
+  matches(() => budget.open("admin", "/planes/a").grow(mib));
+  other.grow(2 * mib);
+  matches(() => budget.open("third", "/planes/a").grow(mib));
+  budget.open("admin", "/planes/b").grow(2 * mib);
+  admin.end();
+  budget.open("admin", "").grow(4 * mib);
+});
+
 test("small bodies need no room", () => {
   const budget = new BodyBudget(mib);
-  budget.open("alice").grow(mib / 2);
-  for (let i = 0; i < 100; i++) budget.open("alice").grow(64 * 1024);
+  budget.open("alice", "").grow(mib / 2);
+  for (let i = 0; i < 100; i++) budget.open("alice", "").grow(64 * 1024);
 });

@@ -26,8 +26,8 @@ export interface Peer {
   readonly remoteAddress: string;
   readonly clientCertificate: ClientCertificate | undefined;
   readonly clientCertificateProblem: string;
-  /** Assigns the connection to this user. Returns false if the user has too many connections. */
-  identify(user: string): boolean;
+  /** Assigns the connection to the user of a plane. Returns false if the user has too many connections. */
+  identify(user: string, plane: string): boolean;
 }
 
 /** The request as Node's implementation of the protocol represents it. */
@@ -61,6 +61,8 @@ export class IncomingRequest implements ApiRequest {
   path: string;
   planePrefix: string | undefined = undefined;
   #isPlaneInUrl = true;
+  /** The beginning of paths that names the plane; empty outside of planes. Users of the same name in two planes are two. */
+  #plane = "";
   readonly protocol: "HTTP/1.1" | "HTTP/2.0";
   readonly receivedMs: number;
   readonly refusal: StatusError | undefined;
@@ -142,6 +144,7 @@ export class IncomingRequest implements ApiRequest {
   }
 
   enterPlane(prefix: string): void {
+    this.#plane = prefix;
     this.planePrefix = this.#isPlaneInUrl ? prefix : "";
     this.path = this.path.slice(prefix.length) || "/";
   }
@@ -164,7 +167,7 @@ export class IncomingRequest implements ApiRequest {
   }
 
   identify(): void {
-    if (this.#peer.identify(this.user.name)) return;
+    if (this.#peer.identify(this.user.name, this.#plane)) return;
     throw tooManyRequests("this user has too many connections, please close some or try again later", 1);
   }
 
@@ -243,7 +246,7 @@ export class IncomingRequest implements ApiRequest {
       return Promise.reject(tooLarge(declared > generalBytes ? generalBytes : limitBytes));
 
     return new Promise((resolve, reject) => {
-      const share = (this.#share = this.#dependencies.bodies.open(this.user.name));
+      const share = (this.#share = this.#dependencies.bodies.open(this.user.name, this.#plane));
       const pieces: Buffer[] = [];
       let length = 0;
       const fail = (reason: Error): void => {

@@ -32,6 +32,7 @@ import { type Random, systemRandom } from "#std/random.ts";
 import { LinkedList } from "#std/linked-list.ts";
 import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { AnswerLost, type ApiRequest, type ClientCertificate, type Headers, type Reply } from "#http/api-request.ts";
+import { accountOf } from "./account.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { CertificateChains } from "./certificate-chains.ts";
 import { closeSoon } from "./end-unread.ts";
@@ -241,11 +242,11 @@ class Connection implements Peer {
     this.session.setLocalWindowSize(streamWindowBytes * concurrentStreams);
   }
 
-  identify(user: string): boolean {
+  identify(user: string, plane: string): boolean {
     if (this.#isKnown || user === userAnonymous) return true;
-    this.#isKnown = this.reader.identify(user, this.#limits.connectionsPerUser);
+    this.#isKnown = this.reader.identify(accountOf(user, plane), this.#limits.connectionsPerUser);
     this.isExcess = !this.#isKnown;
-    if (this.isExcess) this.#refused(user);
+    if (this.isExcess) this.#refused(plane === "" ? user : `${user} of ${plane}`);
     else this.#authenticated();
     return this.#isKnown;
   }

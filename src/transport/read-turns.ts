@@ -189,9 +189,9 @@ export class SocketReader implements SampledConnection {
     if (!this.#isClosed) this.#turns.secured(this);
   }
 
-  /** Assigns the connection to this user. Returns false if the user has too many connections. */
-  identify(user: string, connectionsMax: number): boolean {
-    return this.#isClosed || this.#turns.join(this, user, connectionsMax);
+  /** Assigns the connection to this account. Returns false if the account has too many connections. */
+  identify(account: string, connectionsMax: number): boolean {
+    return this.#isClosed || this.#turns.join(this, account, connectionsMax);
   }
 
   /** Stops reading until `release` is called. */
@@ -271,6 +271,7 @@ export class ReadTurns {
   /** The connections in the TLS handshake, and those without a known user. */
   readonly #handshaking = newGroup(activeUnauthenticatedMax, batchOfHandshakesMax);
   readonly #unauthenticated = newGroup(activeUnauthenticatedMax, batchOfUnauthenticatedMax);
+  /** The connections of each user, by its account. */
   readonly #users = new Map<string, Group>();
   /** The groups in which not all members may read. */
   readonly #rotating = new Set<Group>();
@@ -318,12 +319,12 @@ export class ReadTurns {
     this.#wait(reader);
   }
 
-  join(reader: SocketReader, user: string, connectionsMax: number): boolean {
-    let group = this.#users.get(user);
+  join(reader: SocketReader, account: string, connectionsMax: number): boolean {
+    let group = this.#users.get(account);
     if (group !== undefined && sizeOf(group) >= connectionsMax) return false;
     if (group === undefined) {
-      group = newGroup(activeOfUserMax, batchOfUserMax, () => this.#users.delete(user));
-      this.#users.set(user, group);
+      group = newGroup(activeOfUserMax, batchOfUserMax, () => this.#users.delete(account));
+      this.#users.set(account, group);
     }
     this.#leaveGroup(reader);
     this.#enter(reader, group);

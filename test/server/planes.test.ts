@@ -10,6 +10,7 @@ import type { Answer } from "../client.ts";
 import { Api, type Domain, domains, eventually, openServer, temporaryFolder } from "../harness.ts";
 import { MovingClock } from "../moving-clock.ts";
 import { configMap, secret } from "../objects.ts";
+import { connectRaw } from "../raw.ts";
 import {
   configMaps,
   makePlane,
@@ -284,6 +285,19 @@ test("identity headers and impersonation count only in the plane that they reach
   const asAlice = { "impersonate-user": "alice" };
   (await api.get(`${a.prefix}/api/v1/nodes`, { as: a.as, headers: asAlice })).expectFailure(403, "Forbidden");
   (await api.get(`${b.prefix}/api/v1/nodes`, { as: a.as, headers: asAlice })).expectFailure(401, "Unauthorized");
+});
+
+test("connections of a user of one plane are not those of a user of the same name elsewhere", async (t) => {
+  const api = await open(t, "k8s.io", { connectionsPerUserMax: 2 });
+  const [a, b] = [await makePlane(api, "a"), await makePlane(api, "b")];
+  const ask = async ({ prefix, as }: OpenedPlane): Promise<string> => {
+    const connection = await connectRaw(api.server.endpoint, api.server.ca);
+    t.after(() => connection.socket.destroy());
+    connection.write(`GET ${prefix}/version HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${as}\r\n\r\n`);
+    return connection.until("\r\n\r\n");
+  };
+  for (const code of [200, 200, 429]) assert.match(await ask(a), new RegExp(`^HTTP/1\\.1 ${code} `));
+  for (const code of [200, 200, 429]) assert.match(await ask(b), new RegExp(`^HTTP/1\\.1 ${code} `));
 });
 
 test("the administrator of a plane reaches neither files nor settings of the server", async (t) => {
