@@ -5,7 +5,15 @@ import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
-import { isCompacted, OutcomeUnknown, Unavailable, type Unversioned } from "./log-store.ts";
+import { ForwardingLog } from "./forwarding-log.ts";
+import {
+  type CommitResult,
+  isCompacted,
+  type LogWrite,
+  OutcomeUnknown,
+  Unavailable,
+  type Unversioned,
+} from "./log-store.ts";
 import { SharedLog } from "./shared-log-for-tests.ts";
 import { pods, putText, Recorder, settle, storeContract, textOf } from "./store.contract.ts";
 import { toUnversioned } from "./versioned-value.ts";
@@ -221,4 +229,21 @@ test("the end of a key that was never shown changes nothing", async () => {
   await putText(cache, podB, 0, "b");
   await watcher.until(1);
   assert.deepEqual(cache.statistics.keys, 1);
+});
+
+test("a deletion has the revision of its result, although the event of another one was taken for its own", async () => {
+  const shared = new SharedLog();
+  class MisledLog extends ForwardingLog {
+    override async commit(write: LogWrite): Promise<CommitResult> {
+      const result = await super.commit(write);
+      return write.value === undefined
+        ? { committed: true, revision: shared.change(new Map([[podB, value("b")]])) }
+        : result;
+    }
+  }
+  const cache = await LogWatchCache.open(new MisledLog(shared.open()), { clock: new FakeClock() });
+  const { revision } = await putText(cache, podA, 0, "a");
+  const deleted = await cache.remove(podA, revision);
+  assert.ok(deleted.ok);
+  assert.deepEqual([deleted.entry.revision, shared.revision], [revision + 2, revision + 2]);
 });

@@ -562,7 +562,9 @@ export class LogWatchCache implements WatchCache, CacheTraffic, VersionReader, L
     const isVisible = result.revision <= this.#visible || (await this.waitFor(result.revision, writeVisibleMsMax));
     if (!isVisible && !result.committed) throw new Unavailable("the log does not tell of its changes");
     if (!result.committed) return { ok: false, current: this.get(write.key), failed: result.failed };
-    return { ok: true, entry: write.entry ?? this.#written(write, result.revision) };
+    // An event may have been taken for that of this write, which was another one's deletion of the same version.
+    const { entry } = write;
+    return { ok: true, entry: entry?.revision === result.revision ? entry : this.#written(write, result.revision) };
   }
 
   /** Returns the version of an own write whose change was not delivered, or not as its own. */
