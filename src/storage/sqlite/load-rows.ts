@@ -58,7 +58,7 @@ function* packCurrentRows(
 ): Generator<undefined, void, ArrayBuffer | undefined> {
   let loadedKeys = 0;
   let loadedSum = 0;
-  let writer = new RowWriter(bufferBytes);
+  let writer = new RowWriter(keys === 0 ? 0 : bufferBytes);
   for (const row of file.live(replaced)) {
     loadedKeys++;
     loadedSum = digestSum(loadedSum + row.revision);

@@ -12,11 +12,14 @@
  * Synchronous; called from the worker, and from `restore.ts`. No reading statement stays open between calls (except
  * `live`), since it would block the checkpoint of the write-ahead log.
  */
-import { closeSync, existsSync, openSync, renameSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, linkSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
+import { threadId } from "node:worker_threads";
 import { crc32 } from "node:zlib";
+
+import { syncPath } from "#std/folder.ts";
 
 import { type Revision, StorageFailure, StoreInUse } from "../log-store.ts";
 import type { RevisionSet } from "./revision-set.ts";
@@ -76,6 +79,9 @@ export function logFilePath(dataDir: string): string {
  */
 const wholeSync = "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;";
 
+/** Returns the path of a file that this thread is making. */
+const unfinishedPath = (path: string): string => `${path}.${process.pid}-${threadId}.new`;
+
 /** Returns the path of the file for the moment in which it is closed without being changed. */
 export function setAsidePath(path: string): string {
   return `${path}.kept`;
@@ -88,10 +94,21 @@ interface LogFileOptions {
   readonly isExpected?: boolean;
   /** The number of rows in one table; only for tests. */
   readonly segmentRows?: number | undefined;
+  /** What a file that is absent is made of. Left out: it is computed. */
+  readonly emptyLog?: EmptyLog | undefined;
   /** The path of the backup that the file is a copy of: messages name the backup. */
   readonly copyOf?: string;
   /** Whether the file is a backup that is only read: nothing is locked, and no file appears beside it. */
   readonly isBackup?: boolean;
+}
+
+/** The bytes of a log without rows, which are computed once: making them by statements takes longer than to write them. */
+export class EmptyLog {
+  #bytes: Uint8Array | undefined;
+
+  get bytes(): Uint8Array {
+    return (this.#bytes ??= emptyLogBytes());
+  }
 }
 
 export class LogFile {
@@ -111,14 +128,14 @@ export class LogFile {
    * `StorageFailure` when another process has locked it, or it is damaged, or of another layout.
    */
   constructor(path: string, options: LogFileOptions = {}) {
-    const { scratch = false, isExpected = false, segmentRows, isBackup = false } = options;
+    const { scratch = false, isExpected = false, segmentRows, isBackup = false, emptyLog = new EmptyLog() } = options;
     const copyOf = isBackup ? path : options.copyOf;
     this.#path = path;
     this.#copyOf = copyOf;
     this.#isBackup = isBackup;
     this.#hadWal = existsSync(`${path}-wal`);
     try {
-      this.#database = isBackup ? openUnchanged(path) : openOwn(path);
+      this.#database = isBackup ? openUnchanged(path) : openOwn(path, emptyLog);
     } catch (error) {
       throw explain(error, path, copyOf);
     }
@@ -432,32 +449,19 @@ export class LogFile {
       );
     }
     if (this.#isBackup) return;
-    // This must come before the first table is made, or it has no effect.
-    if (isNew) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
+    // An earlier release was ended while it made the file.
+    if (isNew) makeTables(database);
     database.exec(`PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
       ${wholeSync}
       PRAGMA wal_autocheckpoint = ${checkpointPages};`);
     // The lock of the exclusive mode is kept until the file is closed. A file that exists is not written to.
-    if (!isNew) {
-      database.exec("BEGIN IMMEDIATE; ROLLBACK");
-      return;
-    }
-    database.exec(`BEGIN IMMEDIATE;
-      ${segmentTables}
-      CREATE TABLE times (revision INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
-      CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-      INSERT INTO marks VALUES ('compacted', 0), ('swept', 0), ('checksum', ${checkpointSum(noCheckpoints)});
-      PRAGMA application_id = ${applicationId};
-      PRAGMA user_version = ${layout};
-      COMMIT;`);
-    // A file whose write-ahead log is lost has its tables at least.
-    database.exec("PRAGMA wal_checkpoint");
+    database.exec("BEGIN IMMEDIATE; ROLLBACK");
   }
 }
 
-function openOwn(path: string): DatabaseSync {
-  makePrivateFile(path);
+function openOwn(path: string, emptyLog: EmptyLog): DatabaseSync {
+  if (!existsSync(path)) makeFile(path, emptyLog.bytes);
   return new DatabaseSync(path, { timeout: busyTimeoutMs });
 }
 
@@ -469,14 +473,52 @@ function openUnchanged(path: string): DatabaseSync {
 }
 
 /**
- * Creates an empty private file; SQLite gives its companion files the same mode. An existing file is not opened:
- * closing it would drop the locks that this process holds on it.
+ * Makes a private, durable file as a whole; SQLite gives its companion files the same mode. A file that another process makes
+ * meanwhile stays, since that process has locked it.
  */
-function makePrivateFile(path: string): void {
+function makeFile(path: string, bytes: Uint8Array): void {
+  const unfinished = unfinishedPath(path);
+  // A process that was ended may have left one.
+  rmSync(unfinished, { force: true });
+  writeFileSync(unfinished, bytes, { mode: 0o600, flag: "wx", flush: true });
   try {
-    closeSync(openSync(path, "wx", 0o600));
+    linkSync(unfinished, path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    // Some file systems have no links.
+    if (!existsSync(path)) renameSync(unfinished, path);
+    else if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  rmSync(unfinished, { force: true });
+  syncPath(dirname(path));
+}
+
+/** Makes the tables of a log in a database without any. */
+function makeTables(database: DatabaseSync): void {
+  // This must come before the first table is made, or it has no effect.
+  database.exec("PRAGMA auto_vacuum = INCREMENTAL");
+  database.exec(`BEGIN IMMEDIATE;
+    ${segmentTables}
+    CREATE TABLE times (revision INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+    CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    INSERT INTO marks VALUES ('compacted', 0), ('swept', 0), ('checksum', ${checkpointSum(noCheckpoints)});
+    PRAGMA application_id = ${applicationId};
+    PRAGMA user_version = ${layout};
+    COMMIT;`);
+}
+
+/** The bytes of the header of a file that say who writes and reads it: 2 for a write-ahead log; https://sqlite.org/fileformat2.html. */
+const [writeVersionOffset, readVersionOffset, walVersion] = [18, 19, 2];
+
+function emptyLogBytes(): Uint8Array {
+  const database = new DatabaseSync(":memory:");
+  try {
+    makeTables(database);
+    const bytes = database.serialize();
+    // A database in memory has no write-ahead log.
+    bytes[writeVersionOffset] = bytes[readVersionOffset] = walVersion;
+    return bytes;
+  } finally {
+    database.close();
   }
 }
 

@@ -77,7 +77,10 @@ interface Commit {
 const oldHistoryMax = 2;
 const logHistoryMax = 16;
 
-/** The number of waiting writes that are sent without waiting for the end of the turn. */
+/**
+ * The number of waiting writes that are sent to a thread of the log's own without waiting for the end of the turn. In a shared
+ * thread, all writes of a turn are one transaction: it has the work of other logs to do meanwhile.
+ */
 const dispatchLength = 64;
 
 /** The time between two notes of when revisions were written, and between two sweeps of history that is too old. */
@@ -473,8 +476,9 @@ export class SqliteLog implements LogStore, StoreMaintenance {
 
   #submit(write: PendingWrite): void {
     this.#queue.push(write);
+    const length = this.#options.thread === undefined ? dispatchLength : Number.POSITIVE_INFINITY;
     // These writes keep the worker busy while this turn writes more.
-    if ((this.#isWriterAlone && this.#inTransit.length === 0) || this.#queue.length >= dispatchLength) this.#dispatch();
+    if ((this.#isWriterAlone && this.#inTransit.length === 0) || this.#queue.length >= length) this.#dispatch();
     else this.#scheduleDispatch();
   }
 
