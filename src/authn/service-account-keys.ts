@@ -16,6 +16,8 @@ export interface SigningKey {
   readonly id: string;
   /** The private key. */
   readonly key: KeyObject;
+  /** The public key that belongs to it. */
+  readonly publicKey: KeyObject;
 }
 
 /**
@@ -44,7 +46,8 @@ export function readSigningKey(pem: string): SigningKey {
     throw new Error("data does not contain a valid RSA or ECDSA private key", { cause });
   }
   if (signingAlgorithm(key) === undefined) throw new Error("data does not contain a valid RSA or ECDSA private key");
-  return { id: keyId(createPublicKey(key)), key };
+  const publicKey = createPublicKey(key);
+  return { id: keyId(publicKey), key, publicKey };
 }
 
 function publicKeyOf(block: string, label: string): KeyObject | undefined {

@@ -517,16 +517,17 @@ export class Planes {
   /** Closes the planes that were used least recently, if more are open than shall be; `latest` stays open. */
   #closeSome({ options }: PlanesStart["host"], latest: Plane): void {
     if (!this.#storage!.isLasting) return; // a plane is open
-    const open = [...this.#slots.values()].filter(({ plane }) => plane instanceof Plane);
-    const surplus = open.length - options.planesOpenMax;
+    const open: { readonly slot: Slot; readonly plane: Plane }[] = [];
+    for (const slot of this.#slots.values()) if (slot.plane instanceof Plane) open.push({ slot, plane: slot.plane });
+    let surplus = open.length - options.planesOpenMax;
     if (surplus <= 0) return;
-    const idle = open.flatMap((slot) => {
-      const { plane } = slot;
-      const sinceMs = plane instanceof Plane && plane !== latest ? plane.idleSinceMs : undefined;
-      return sinceMs === undefined ? [] : [{ slot, plane: plane as Plane, sinceMs }]; // it is none that opens
-    });
-    idle.sort((one, other) => one.sinceMs - other.sinceMs);
-    for (const { slot, plane } of idle.slice(0, surplus)) this.#closeIdleSlot(slot, plane);
+    open.sort((one, other) => one.plane.usedMs - other.plane.usedMs);
+    for (const { slot, plane } of open) {
+      // Whether a plane is idle takes more work to tell than when it was used.
+      if (plane === latest || !plane.isIdle) continue;
+      this.#closeIdleSlot(slot, plane);
+      if (--surplus === 0) return;
+    }
   }
 
   /** Closes planes that nobody has used for a while; the next request opens them again. */
@@ -538,8 +539,7 @@ export class Planes {
       for (const slot of this.#slots.values()) {
         const { plane } = slot;
         if (!(plane instanceof Plane)) continue;
-        const { idleSinceMs = Number.POSITIVE_INFINITY } = plane;
-        if (idleSinceMs < clock.monotonic() - idleMs) this.#closeIdleSlot(slot, plane);
+        if (plane.usedMs < clock.monotonic() - idleMs && plane.isIdle) this.#closeIdleSlot(slot, plane);
       }
       this.#closeIdle(this.#start!);
     });

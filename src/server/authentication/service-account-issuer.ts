@@ -71,8 +71,8 @@ function verificationKeys(options: IssuerFlags, signing: SigningKey): Verificati
   const { serviceAccountKeyFile, tlsPrivateKeyFile } = options;
   const fallback = tlsPrivateKeyFile === undefined ? [] : [tlsPrivateKeyFile];
   const files = serviceAccountKeyFile.length === 0 ? fallback : serviceAccountKeyFile;
-  const pem = signing.key.export({ type: "pkcs8", format: "pem" }).toString();
-  return [...readVerificationKeys(pem), ...files.flatMap((file) => read(file, readVerificationKeys))];
+  const own: VerificationKey = { id: signing.id, key: signing.publicKey };
+  return [own, ...files.flatMap((file) => read(file, readVerificationKeys))];
 }
 
 function read<T>(file: string, parse: (pem: string) => T): T {
@@ -101,8 +101,8 @@ export function issuerDocuments(
   // An issuer without a usable URL has no documents, as upstream.
   if (document instanceof Error) return { reply: () => undefined, problem: document.message };
   const replies = new Map([
-    ["/.well-known/openid-configuration", publicReply("application/json", document)],
-    ["/openid/v1/jwks", publicReply("application/jwk-set+json", keySetDocument(issuer.keys))],
+    ["/.well-known/openid-configuration", publicReply("application/json", () => document)],
+    ["/openid/v1/jwks", publicReply("application/jwk-set+json", () => keySetDocument(issuer.keys))],
   ]);
   return {
     problem: undefined,
@@ -117,12 +117,18 @@ export function issuerDocuments(
   };
 }
 
-const publicReply = (contentType: string, text: string) => ({
-  code: 200,
-  contentType,
-  headers: { "cache-control": "public, max-age=3600" },
-  bytes: Buffer.from(text),
-});
+/** Makes a reply whose text is computed when it is first asked for. */
+function publicReply(contentType: string, text: () => string) {
+  let bytes: Buffer | undefined;
+  return {
+    code: 200,
+    contentType,
+    headers: { "cache-control": "public, max-age=3600" },
+    get bytes(): Buffer {
+      return (bytes ??= Buffer.from(text()));
+    },
+  };
+}
 
 /** Returns the URL with the host of `--external-hostname`, and the port of `url` unless that host has one. */
 export function externalUrl({ externalHostname }: Pick<GeneralFlags, "externalHostname">, url: string): string {

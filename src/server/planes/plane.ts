@@ -438,7 +438,6 @@ export class Plane {
   readonly #seats: PlaneSeats;
   /** The share of the plane in the event loop. */
   readonly #share: PlaneShare;
-  /** The time at which the last request of a known user ended, by the monotonic clock. */
   #usedMs: number;
   #isUntouched: boolean;
   #closing: Promise<ReadonlySet<string>> | undefined;
@@ -452,14 +451,15 @@ export class Plane {
     this.#share = parts.host.turns.share();
   }
 
-  /**
-   * The time at which the last request of a known user ended, by the monotonic clock; `undefined` while a request runs, a watch
-   * is open, or a controller waits for an answer.
-   */
-  get idleSinceMs(): number | undefined {
+  /** The time at which the last request of a known user ended, by the monotonic clock. */
+  get usedMs(): number {
+    return this.#usedMs;
+  }
+
+  /** Whether no request runs, no watch is open, and no controller waits for an answer. */
+  get isIdle(): boolean {
     const { assembled } = this.#parts;
-    const isIdle = this.#running.size === 0 && assembled.ownRequests() === 0 && assembled.isCaughtUp();
-    return isIdle ? this.#usedMs : undefined;
+    return this.#running.size === 0 && assembled.ownRequests() === 0 && assembled.isCaughtUp();
   }
 
   /** Counts the bytes of all objects. */
