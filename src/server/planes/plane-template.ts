@@ -53,18 +53,20 @@ interface OwnText {
   of(own: OwnTexts): string;
 }
 
-/** The places of such texts in a value of JSON, by the names of members, or the indexes of a list. */
-type Holes = ReadonlyMap<string, Holes | OwnText>;
+/** The place of such a text in a value of JSON: the member of an object or a list, and the index of the text, or more places. */
+interface Hole {
+  readonly member: string | number;
+  readonly content: number | readonly Hole[];
+}
 
 /** An object of which each plane gets a copy. */
 interface TemplateObject {
   readonly key: string;
   readonly object: Unstructured;
-  readonly holes: Holes;
-  /** The encoded object with the places of own texts; `undefined` when the length of one differs from plane to plane. */
-  readonly encoded:
-    | (Unversioned & { readonly texts: readonly { readonly offset: number; readonly text: OwnText }[] })
-    | undefined;
+  readonly holes: readonly Hole[];
+  readonly texts: readonly OwnText[];
+  /** The encoded object with the offset of each text; `undefined` when the length of one differs from plane to plane. */
+  readonly encoded: (Unversioned & { readonly offsets: readonly number[] }) | undefined;
 }
 
 export class PlaneTemplate {
@@ -99,21 +101,22 @@ const unversioned = (object: Unstructured): Unstructured => ({
   metadata: { ...object.metadata, resourceVersion: "" },
 });
 
-function copyOf({ object, holes, encoded }: TemplateObject, own: OwnTexts): Encoded {
-  const copy = filled(object, holes, (text) => text.of(own)) as Unstructured; // the same members
+function copyOf({ object, holes, texts, encoded }: TemplateObject, own: OwnTexts): Encoded {
+  const values = texts.map((text) => text.of(own));
+  const copy = filled(object, holes, values) as Unstructured; // the same members
   if (encoded === undefined) return encodedObject(copy);
-  const { texts, revisionOffset } = encoded;
+  const { offsets, revisionOffset } = encoded;
   const bytes = Buffer.from(encoded.bytes);
-  for (const { offset, text } of texts) bytes.write(text.of(own), offset, "latin1");
+  for (let at = 0; at < values.length; at++) bytes.write(values[at]!, offsets[at]!, "latin1"); // each has an offset
   return encodedBytes({ bytes, revisionOffset }, copy);
 }
 
 /** Returns a copy of a value with texts in its holes. It shares all else. */
-function filled(value: unknown, holes: Holes, textOf: (text: OwnText) => string): unknown {
+function filled(value: unknown, holes: readonly Hole[], texts: readonly string[]): unknown {
   // A value with holes is a list or an object.
-  const copy = (Array.isArray(value) ? [...value] : { ...(value as object) }) as Record<string, unknown>;
-  for (const [name, hole] of holes)
-    copy[name] = hole instanceof Map ? filled(copy[name], hole, textOf) : textOf(hole as OwnText); // it is one of the two
+  const copy = (Array.isArray(value) ? value.slice() : { ...(value as object) }) as Record<string | number, unknown>;
+  for (const { member, content } of holes)
+    copy[member] = typeof content === "number" ? texts[content] : filled(copy[member], content, texts);
   return copy;
 }
 
@@ -124,10 +127,10 @@ function templateOf(
   { frontProxyAuthority }: TemplateValues,
 ): TemplateObject {
   const texts: OwnText[] = [];
-  const keep = (of: OwnText["of"], length: number | undefined): OwnText => {
-    const text = { mark: length === undefined ? undefined : String(texts.length).padStart(length, "~"), of };
-    texts.push(text);
-    return text;
+  const keep = (of: OwnText["of"], length: number | undefined): number => {
+    const index = texts.length;
+    texts.push({ mark: length === undefined ? undefined : String(index).padStart(length, "~"), of });
+    return index;
   };
   const holes = holesIn(object, "", (text, name) => {
     if (name === "uid") {
@@ -137,30 +140,29 @@ function templateOf(
     if (text === frontProxyAuthority) return keep((own) => own.frontProxyAuthority, undefined);
     return timePattern.test(text) ? keep(({ now }) => now, text.length) : undefined;
   });
-  const { bytes, revisionOffset } = encodedObject(filled(object, holes, ({ mark }) => mark ?? "") as Unstructured);
-  const located = texts.map((text) => ({ text, offset: text.mark === undefined ? -1 : bytes.indexOf(text.mark) }));
-  const isFixed = located.every(({ offset }) => offset >= 0);
-  return { key, object, holes, encoded: isFixed ? { bytes, revisionOffset, texts: located } : undefined };
+  const marks = texts.map(({ mark }) => mark ?? "");
+  const { bytes, revisionOffset } = encodedObject(filled(object, holes, marks) as Unstructured);
+  const offsets = texts.map(({ mark }) => (mark === undefined ? -1 : bytes.indexOf(mark)));
+  const isFixed = offsets.every((offset) => offset >= 0);
+  return { key, object, holes, texts, encoded: isFixed ? { bytes, revisionOffset, offsets } : undefined };
 }
 
-/** Returns the places of own texts in a value of JSON, which is a member of this name. */
-function holesIn(
-  value: unknown,
-  name: string,
-  ownText: (text: string, name: string) => OwnText | undefined,
-): Map<string, Holes | OwnText> {
-  const holes = new Map<string, Holes | OwnText>();
+/** Returns the places of own texts in a value of JSON, which is a member of this name. `ownText` returns the index of a text. */
+function holesIn(value: unknown, name: string, ownText: (text: string, name: string) => number | undefined): Hole[] {
+  const holes: Hole[] = [];
   if (typeof value !== "object" || value === null) return holes;
-  for (const [key, member] of Object.entries(value)) {
+  const isList = Array.isArray(value);
+  for (const [key, content] of Object.entries(value)) {
+    const member = isList ? Number(key) : key;
     // The members of a list have the name of the list.
-    const memberName = Array.isArray(value) ? name : key;
-    if (typeof member === "string") {
-      const text = ownText(member, memberName);
-      if (text !== undefined) holes.set(key, text);
+    const memberName = isList ? name : key;
+    if (typeof content === "string") {
+      const text = ownText(content, memberName);
+      if (text !== undefined) holes.push({ member, content: text });
       continue;
     }
-    const inner = holesIn(member, memberName, ownText);
-    if (inner.size > 0) holes.set(key, inner);
+    const inner = holesIn(content, memberName, ownText);
+    if (inner.length > 0) holes.push({ member, content: inner });
   }
   return holes;
 }
@@ -169,12 +171,19 @@ const digestOf = (text: string): Buffer => createHash("sha256").update(text).dig
 
 /** Returns an identity that the plane and the name of the object decide: a UUID of version 8 (RFC 9562). */
 function identityOf(plane: Buffer, name: Buffer): string {
-  const bytes = Buffer.allocUnsafe(16);
-  for (let at = 0; at < 16; at++) bytes[at] = plane[at]! ^ name[at]!; // digests are longer
-  bytes[6] = (bytes[6]! & 0x0f) | 0x80;
-  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
-  const hex = bytes.toString("hex");
-  const text = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-  // One piece of memory in place of the nine of which the text was made.
-  return Buffer.from(text, "latin1").toString("latin1");
+  const text = Buffer.allocUnsafe(36);
+  let end = 0;
+  for (let at = 0; at < 16; at++) {
+    let byte = plane[at]! ^ name[at]!; // digests are longer
+    if (at === 6) byte = (byte & 0x0f) | 0x80;
+    if (at === 8) byte = (byte & 0x3f) | 0x80;
+    if (at >= 4 && at <= 10 && at % 2 === 0) text[end++] = hyphen;
+    text[end++] = digits[byte >> 4]!;
+    text[end++] = digits[byte & 0x0f]!; // there are sixteen
+  }
+  // One piece of memory, which a text that is put together does not have.
+  return text.toString("latin1");
 }
+
+const digits = Buffer.from("0123456789abcdef");
+const hyphen = 0x2d;

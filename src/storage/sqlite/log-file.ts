@@ -94,7 +94,7 @@ interface LogFileOptions {
   readonly isExpected?: boolean;
   /** The number of rows in one table; only for tests. */
   readonly segmentRows?: number | undefined;
-  /** What a file that is absent is made of. Left out: it is computed. */
+  /** The bytes of a file that is made. Left out: they are computed. */
   readonly emptyLog?: EmptyLog | undefined;
   /** The path of the backup that the file is a copy of: messages name the backup. */
   readonly copyOf?: string;
