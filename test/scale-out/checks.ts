@@ -2,8 +2,6 @@
 
 interface CheckProgram {
   readonly file: string;
-  /** Arguments before those of the command line. */
-  readonly args?: readonly string[];
   readonly sentence: string;
 }
 
@@ -14,8 +12,7 @@ export const programs: Readonly<Record<string, CheckProgram>> = {
     sentence: "Three servers and three members under faults: what clients are answered is right.",
   },
   simulation: {
-    file: "../../scripts/fuzz.ts",
-    args: ["simulation"],
+    file: "programs/simulation.ts",
     sentence: "Servers on an etcd in memory, under thousands of seeds: what they say is what happened. Needs no Go.",
   },
   serve: { file: "programs/serve.ts", sentence: "Etcd, servers and a load balancer, for other programs." },

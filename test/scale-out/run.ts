@@ -52,7 +52,7 @@ async function run(args: readonly string[]): Promise<number> {
 
 const [name = "", ...rest] = process.argv.slice(2);
 const program = programs[name];
-if (program !== undefined) process.exitCode = await run([`${folder}${program.file}`, ...(program.args ?? []), ...rest]);
+if (program !== undefined) process.exitCode = await run([`${folder}${program.file}`, ...rest]);
 else {
   const { positionals } = readCommandLine(usage, {}, true);
   const unknown = positionals.find((one) => !Object.hasOwn(tests, one));

@@ -1,16 +1,11 @@
 /**
- * A thread that simulates one seed after the other, and ends with an error that names the first seed with a finding. It
- * takes half the time that the thread of a test would take, in which the test runner follows every promise.
+ * A thread that simulates one seed after the other, posts what it finds, and ends. It takes half the time that the thread
+ * of a test would take, in which the test runner follows every promise.
  */
-import { workerData } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 import { checkHistory } from "./simulation-checks-for-tests.ts";
 import { Simulation } from "./simulation-for-tests.ts";
-
-export interface SimulatedSeeds {
-  readonly firstSeed: number;
-  readonly runs: number;
-  readonly isRestored: boolean;
-}
+import type { SimulatedSeeds, SimulationFinding } from "./simulated-seeds-for-tests.ts";
 
 const { firstSeed, runs, isRestored } = workerData as SimulatedSeeds;
 for (let seed = firstSeed; seed < firstSeed + runs; seed++) {
@@ -20,6 +15,7 @@ for (let seed = firstSeed; seed < firstSeed + runs; seed++) {
     checkHistory(simulation.history, simulation.truth);
   } catch (error) {
     if (simulation.isUnnoticeable) continue;
-    throw new Error(`FUZZ_SEED=${seed} FUZZ_RUNS=1: ${(error as Error).message}`, { cause: error });
+    const finding: SimulationFinding = { seed, isRestored, text: (error as Error).stack ?? String(error) };
+    parentPort!.postMessage(finding);
   }
 }
