@@ -1,5 +1,5 @@
 /** `npm run scale-out -- simulation`: servers on an etcd in memory, under one seed after the other. */
-import { simulateSeeds } from "../../../src/storage/etcd/simulated-seeds-for-tests.ts";
+import { simulateSeeds } from "#storage/etcd/simulated-seeds-for-tests.ts";
 import { readCommandLine } from "../../../scripts/command-line.ts";
 
 const usage = `Simulates three servers on an etcd in memory whose members, links and answers fail, and checks all that they say.
