@@ -213,8 +213,14 @@ function buildGraph(): Measurement {
   const uid = (at: number): string => `00000000-0000-4000-8000-${String(at).padStart(12, "0")}`;
   const before = measureMb();
   const start = process.threadCpuUsage();
-  const graph = new OwnershipGraph({ unverified() {}, suspect() {} });
-  const common = { isBeingDeleted: false, deletesDependents: false, orphansDependents: false, round: 1 };
+  const graph = new OwnershipGraph({ unverified() {}, suspect() {}, crowded() {} });
+  const common = {
+    isBeingDeleted: false,
+    deletesDependents: false,
+    orphansDependents: false,
+    round: 1,
+    isForeign: false,
+  };
   for (let at = 0; at < owners * dependentsEach; at++) {
     const owner = at % owners;
     // The objects are parsed from JSON, as in a server: each has texts of its own.
@@ -242,7 +248,7 @@ function measureMb(): number {
 }
 
 function passBy(): Measurement {
-  const graph = new OwnershipGraph({ unverified() {}, suspect() {} });
+  const graph = new OwnershipGraph({ unverified() {}, suspect() {}, crowded() {} });
   const metadata = { name: "a", namespace: "n", uid: "11111111-1111-4111-8111-111111111111", resourceVersion: "1" };
   const data = { text: "x".repeat(900) };
   const line = Buffer.from(JSON.stringify({ type: "MODIFIED", object: { kind: "ConfigMap", metadata, data } }));

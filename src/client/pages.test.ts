@@ -5,7 +5,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { Status } from "#meta/status-error.ts";
 import { ApiError } from "./api-error.ts";
 import type { ObjectList } from "./rest-client.ts";
-import { inPages } from "./pages.ts";
+import { inPages, pagesOf } from "./pages.ts";
 
 const page = (names: string, token = ""): ObjectList => ({
   metadata: { resourceVersion: "1", continue: token },
@@ -60,4 +60,20 @@ void test("a server that lets each page expire at once is not asked without end"
 void test("a list without objects may have null as its items", async () => {
   const empty = { ...page("", "2"), items: null } as unknown as ObjectList; // as servers written in Go answer
   assert.deepEqual(await listOf([empty, page("a")]), ["a", ["", "2"]]);
+});
+
+test("a list that has no end is given up", async () => {
+  const count = async (tokenOf: (count: number) => string): Promise<number> => {
+    let count = 0;
+    const read = () => Promise.resolve(page("", tokenOf(++count)));
+    await assert.rejects(async () => {
+      for await (const _ of pagesOf(read));
+    }, /has no end/);
+    const ofPages = count;
+    await assert.rejects(Array.fromAsync(inPages(read)), /has no end/);
+    assert.equal(count, 2 * ofPages);
+    return ofPages;
+  };
+  assert.equal(await count(() => "same"), 2);
+  assert.equal(await count(String), 20_000);
 });

@@ -20,14 +20,31 @@ export const pagePath = (path: string, token: string, length = pageLength): stri
 /** Returns the path with further parameters. */
 export const withQuery = (path: string, query: string): string => `${path}${path.includes("?") ? "&" : "?"}${query}`;
 
-/** Yields all pages. Throws when one has expired. */
+/** The maximum number of pages of a list: a server that always names another page would never come to an end. */
+const pagesMax = 20_000;
+
+/** Yields all pages. Throws when one has expired, and when the list has no end. */
 export async function* pagesOf<P extends Page>(readPage: ReadPage<P>): AsyncGenerator<P, void, undefined> {
+  const progress = new Progress();
   let token = "";
   do {
     const page = await readPage(token);
     yield page;
-    token = page.metadata?.continue ?? "";
+    token = progress.next(token, page);
   } while (token !== "");
+}
+
+/** Watches that a list comes to its end. */
+class Progress {
+  #pages = 0;
+
+  /** Returns the token of the next page, empty after the last. Throws when the list has no end. */
+  next(token: string, { metadata }: Page): string {
+    const next = metadata?.continue ?? "";
+    const isEndless = next !== "" && (next === token || ++this.#pages >= pagesMax);
+    if (isEndless) throw new Error("the server's list has no end");
+    return next;
+  }
 }
 
 /** The number of expired pages in a row after which no new object came. */
@@ -37,6 +54,7 @@ const restartsMax = 3;
 export async function* inPages<T extends ApiObject>(readPage: ReadPage<ObjectList<T>>): AsyncGenerator<T> {
   /** The identities of what was yielded, so that a list from the beginning yields none twice. */
   const seen = new Set<string>();
+  const progress = new Progress();
   let restarts = 0;
   for (let token = ""; ; ) {
     let page: ObjectList<T>;
@@ -47,7 +65,7 @@ export async function* inPages<T extends ApiObject>(readPage: ReadPage<ObjectLis
       token = error.status.metadata.continue ?? "";
       continue;
     }
-    token = page.metadata.continue ?? "";
+    token = progress.next(token, page);
     for (const object of itemsOf(page)) {
       const id = identityOf(object);
       if (seen.has(id)) continue;

@@ -5,6 +5,7 @@
  */
 import { untilAborted } from "#std/abort.ts";
 import { pause } from "#std/clock.ts";
+import { rateLimited } from "#std/log.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { Collector, type LookOutcome } from "./garbage-collector/collect.ts";
@@ -57,9 +58,13 @@ class GarbageCollector {
     this.#environment = environment;
     this.#served = served;
     this.#resources = this.#read();
+    const crowded = rateLimited(environment.clock, () =>
+      environment.log.warn({}, "aggregated servers have too many objects with owners; some are not collected"),
+    );
     this.#graph = new OwnershipGraph({
       unverified: (node) => this.#unverified(node),
       suspect: (node) => this.#suspect(node),
+      crowded: () => crowded(undefined),
     });
     const misplaced = new MisplacedOwners(environment);
     const { client, domain, clock, signal } = environment;

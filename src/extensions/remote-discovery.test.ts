@@ -75,3 +75,22 @@ test("a member of a wrong type counts as absent", () => {
     assert.equal(resourcesOfAggregated({ items }, "g.com", "v1"), undefined);
   }
 });
+
+test("documents that name more resources than a group version may have are refused", () => {
+  const resources = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ name: `r${at}`, resource: `r${at}` }));
+  const parts = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ name: `r/p${at}`, subresource: `p${at}` }));
+  const aggregated = (list: readonly object[]) =>
+    resourcesOfAggregated(
+      { items: [{ metadata: { name: "g.com" }, versions: [{ version: "v1", resources: list }] }] },
+      "g.com",
+      "v1",
+    );
+  assert.equal(resourcesOfList({ resources: resources(2000) }).length, 2000);
+  assert.equal(aggregated(resources(2000))?.length, 2000);
+  const tooMany = /names more than 2000 resources/;
+  assert.throws(() => resourcesOfList({ resources: [...resources(1), ...parts(2000)] }), tooMany);
+  assert.throws(() => aggregated(resources(2001)), tooMany);
+  assert.throws(() => aggregated([{ resource: "r", subresources: parts(2000) }]), tooMany);
+});

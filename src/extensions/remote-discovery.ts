@@ -19,14 +19,24 @@ export interface RemoteResource {
   readonly verbs: readonly string[];
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
-  readonly subresources?: readonly {
-    readonly subresource: string;
-    readonly responseKind: RemoteKind;
-    readonly verbs: readonly string[];
-  }[];
+  readonly subresources?: readonly RemoteSubresource[];
+}
+
+interface RemoteSubresource {
+  readonly subresource: string;
+  readonly responseKind: RemoteKind;
+  readonly verbs: readonly string[];
 }
 
 type Json = Readonly<Record<string, unknown>>;
+
+/** The maximum number of resources, subresources included, of a group version. Controllers follow each of them. */
+const resourcesMax = 2000;
+
+/** Throws when there are more entries than a group version may have. */
+function checkNumber(entries: number): void {
+  if (entries > resourcesMax) throw new Error(`the discovery document names more than ${resourcesMax} resources`);
+}
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 const texts = (value: unknown): readonly string[] =>
@@ -38,12 +48,17 @@ const kindOf = (value: unknown): RemoteKind => {
   return { group: text(of["group"]), version: text(of["version"]), kind: text(of["kind"]) };
 };
 
-/** Reads an `APIGroupDiscoveryList`; `undefined` when the document does not have the version. */
+/**
+ * Reads an `APIGroupDiscoveryList`; `undefined` when the document does not have the version. Throws when it names too many
+ * resources.
+ */
 export function resourcesOfAggregated(document: Json, group: string, version: string): RemoteResource[] | undefined {
   const item = objects(document["items"]).find(({ metadata }) => isObject(metadata) && metadata["name"] === group);
   const entry = objects(item?.["versions"]).find((candidate) => candidate["version"] === version);
   if (entry === undefined) return undefined;
-  return objects(entry["resources"]).flatMap((of) => {
+  const resources = objects(entry["resources"]);
+  checkNumber(resources.reduce((sum, of) => sum + 1 + objects(of["subresources"]).length, 0));
+  return resources.flatMap((of) => {
     const resource = text(of["resource"]);
     if (resource === "") return [];
     const subresources = objects(of["subresources"]).map((part) => ({
@@ -64,29 +79,34 @@ export function resourcesOfAggregated(document: Json, group: string, version: st
   });
 }
 
-/** Reads an `APIResourceList`, the older form. */
+/** Reads an `APIResourceList`, the older form. Throws when it names too many resources. */
 export function resourcesOfList(document: Json): RemoteResource[] {
   const all = objects(document["resources"]);
-  return all.flatMap((of) => {
-    const resource = text(of["name"]);
-    if (resource === "" || resource.includes("/")) return [];
-    const subresources = all.flatMap((part) => {
-      const name = text(part["name"]);
-      if (!name.startsWith(`${resource}/`)) return [];
-      const subresource = name.slice(resource.length + 1);
-      return [{ subresource, responseKind: kindOf(part), verbs: texts(part["verbs"]) }];
-    });
-    return [
-      remoteResource({
-        resource,
-        responseKind: kindOf(of),
-        isNamespaced: of["namespaced"] === true,
-        singular: text(of["singularName"]),
-        of,
-        subresources,
-      }),
-    ];
-  });
+  checkNumber(all.length);
+  const [resources, parts] = [new Map<Json, string>(), new Map<string, RemoteSubresource[]>()];
+  for (const of of all) {
+    const name = text(of["name"]);
+    const slash = name.indexOf("/");
+    if (slash < 0) {
+      if (name !== "") resources.set(of, name);
+      continue;
+    }
+    const part = { subresource: name.slice(slash + 1), responseKind: kindOf(of), verbs: texts(of["verbs"]) };
+    const resource = name.slice(0, slash);
+    const others = parts.get(resource);
+    if (others === undefined) parts.set(resource, [part]);
+    else others.push(part);
+  }
+  return Array.from(resources, ([of, resource]) =>
+    remoteResource({
+      resource,
+      responseKind: kindOf(of),
+      isNamespaced: of["namespaced"] === true,
+      singular: text(of["singularName"]),
+      of,
+      subresources: parts.get(resource) ?? [],
+    }),
+  );
 }
 
 interface Parts {

@@ -193,6 +193,8 @@ interface ReplyHead {
   readonly compressible?: boolean;
   /** Whether to ask the client for a new connection: by `Connection: close`, or GOAWAY on HTTP/2. */
   readonly closeConnection?: boolean;
+  /** Whether the body is that of another server, which may have any length. */
+  readonly isForwarded?: boolean;
   /** Called once by the reply writer when the reply was written or given up. */
   readonly done?: () => void;
 }

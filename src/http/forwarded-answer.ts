@@ -135,7 +135,7 @@ export function replyOf(
     return reply;
   }
   if (request.method !== "HEAD" && !isLongRunning(request.info))
-    return { ...reply, chunks: new AnswerBody(answer, clock, request.deadlineMs) };
+    return { ...reply, isForwarded: true, chunks: new AnswerBody(answer, clock, request.deadlineMs) };
   const [length] = answer.headers["content-length"] ?? [];
   const headers = length === undefined ? reply.headers : { ...reply.headers, "content-length": length };
   const isSession = request.info.verb !== "watch";

@@ -80,3 +80,33 @@ void test("an answer that is made piece by piece is read to its end", async () =
   assert.equal(body.toString(), '{"a":1}');
   assert.equal(done, 1);
 });
+
+void test("a long answer of another server is not collected, one of this server is", async () => {
+  const piece = Buffer.alloc(1024 * 1024, " ");
+  const read = async (isForwarded: boolean): Promise<[number, number]> => {
+    let pieces = 0;
+    const transport = inProcessTransport({
+      handle: () => ({
+        code: 200,
+        isForwarded,
+        chunks: {
+          length: 0,
+          async *[Symbol.asyncIterator]() {
+            for (; pieces < 64; pieces++) yield await Promise.resolve(piece);
+          },
+        },
+      }),
+      user: { name: "u", groups: [] },
+      userAgent: "controllers",
+      leaseKey: () => "",
+      now: () => 0,
+    });
+    const length = await transport.request({ method: "GET", path: "/apis/example.com/v1/things" }).then(
+      ({ body }) => body.length,
+      () => 0,
+    );
+    return [length, pieces];
+  };
+  assert.deepEqual(await read(false), [64 * piece.length, 64]);
+  assert.deepEqual(await read(true), [0, 16]);
+});

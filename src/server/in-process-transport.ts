@@ -25,8 +25,9 @@ interface InProcessOptions {
 }
 
 const newline = 0x0a;
-/** The maximum bytes of an answer from an aggregated server, which is collected as a whole. */
+/** The maximum bytes of an answer of this server, which is collected as a whole, and of one of an aggregated server. */
 const bodyBytesMax = 512 * 1024 * 1024;
+const forwardedBytesMax = 16 * 1024 * 1024;
 /** The maximum bytes of a watch event from an aggregated server. */
 const lineBytesMax = 16 * 1024 * 1024;
 
@@ -59,19 +60,20 @@ export const ownRequests: Authenticator = {
 export const isOwnRequest = (request: object): boolean => request instanceof InProcessRequest;
 
 async function bodyOf(reply: Reply): Promise<Buffer> {
-  if (reply.chunks !== undefined) return collectChunks(reply.chunks);
+  if (reply.chunks !== undefined)
+    return collectChunks(reply.chunks, reply.isForwarded === true ? forwardedBytesMax : bodyBytesMax);
   if (reply.pieces !== undefined) return Buffer.concat([...reply.pieces]);
   if (reply.bytes === undefined) return Buffer.alloc(0);
   return Buffer.isBuffer(reply.bytes) ? reply.bytes : Buffer.concat(reply.bytes);
 }
 
-/** Throws when the body has more than `bodyBytesMax` bytes. */
-async function collectChunks(chunks: NonNullable<Reply["chunks"]>): Promise<Buffer> {
+/** Throws when the body has more than `bytesMax` bytes. */
+async function collectChunks(chunks: NonNullable<Reply["chunks"]>, bytesMax: number): Promise<Buffer> {
   const parts: Buffer[] = [];
   let length = 0;
   for await (const part of chunks) {
     length += part.length;
-    if (length > bodyBytesMax) throw new Error("the answer of another server is too long");
+    if (length > bytesMax) throw new Error("the answer of another server is too long");
     parts.push(part);
   }
   return Buffer.concat(parts);

@@ -9,6 +9,7 @@ function open() {
   const graph = new OwnershipGraph({
     unverified: ({ uid }) => questions.push(`verify ${uid}`),
     suspect: ({ uid }) => questions.push(`examine ${uid}`),
+    crowded: () => questions.push("crowded"),
   });
   /** Returns the examinations requested since the last call. */
   const news = (): string[] => questions.splice(0).toSorted();
@@ -38,6 +39,7 @@ const observe = (
   deletesDependents: false,
   orphansDependents: false,
   round: 1,
+  isForeign: false,
   ...more,
 });
 
@@ -142,4 +144,38 @@ test("of a kind that is served no longer only owners stay, to be asked for", () 
   assert.deepEqual(names(graph.nodes()), ["parent", "secret"]);
   assert.deepEqual(news(), ["verify parent"]);
   assert.equal(type.nodes, 1);
+});
+
+test("objects of other servers take bounded room, which they give back, and leave that of others alone", () => {
+  const { graph, news } = open();
+  const foreign = (uid: string, owners: readonly OwnerReference[], more: Partial<ObservedObject> = {}) =>
+    graph.observe(observe(uid, owners, { kind: "Thing", apiVersion: "g.com/v1", isForeign: true, ...more }));
+  for (let at = 0; at < 60_000; at++) foreign(`foreign-${at}`, [owner(`owner-${at}`)]);
+  assert.equal(graph.size, 100_000);
+  assert.ok(news().includes("crowded"));
+  graph.observe(observe("child", [owner("parent")]));
+  assert.equal(graph.size, 100_002);
+  for (const node of graph.nodes())
+    if (node.isForeign && node.state === "observed")
+      graph.observe({ ...observe(node.uid), kind: "Thing", apiVersion: "g.com/v1", isForeign: true });
+  assert.deepEqual(names(graph.nodes()), ["child", "parent"]);
+  foreign("again", [owner("parent")]);
+  assert.deepEqual(names(graph.nodes()), ["again", "child", "parent"]);
+});
+
+test("objects of other servers whose metadata is none of an object take no room", () => {
+  const { graph } = open();
+  const long = "x".repeat(513);
+  const strange: unknown[] = [null, [], { uid: "o" }, owner(long), owner("o", { name: long })];
+  for (const one of strange) graph.observe(observe("a", [one as OwnerReference], { isForeign: true })); // another server may send anything
+  graph.observe(observe("a", 5 as unknown as [], { isForeign: true }));
+  graph.observe(observe(long, [owner("o")], { isForeign: true }));
+  graph.observe(
+    observe(
+      "a",
+      Array.from({ length: 101 }, (_, at) => owner(`o${at}`)),
+      { isForeign: true },
+    ),
+  );
+  assert.equal(graph.size, 0);
 });

@@ -5,6 +5,7 @@
  * a million objects, so a node has few fields.
  */
 import type { OwnerReference } from "#meta/object-meta.ts";
+import { isObject } from "#std/is-object.ts";
 
 /** A kind in all its versions. There is one object for each kind. */
 export interface NodeType {
@@ -34,6 +35,8 @@ export interface ObservedObject extends Coordinates {
   readonly orphansDependents: boolean;
   /** The number of the list or watch that reported it; see `unseen`. */
   readonly round: number;
+  /** Whether another server reports it. */
+  readonly isForeign: boolean;
 }
 
 /** Receives the objects to examine. */
@@ -42,6 +45,8 @@ interface GraphListener {
   unverified(node: GraphNode): void;
   /** Called with an object whose fate a change of its owners or dependents may have decided. */
   suspect(node: GraphNode): void;
+  /** Called when an object of another server is left out, since there are too many. */
+  crowded(): void;
 }
 
 /** An owner of a node. */
@@ -52,6 +57,11 @@ interface Link {
 }
 
 const noLinks: readonly Link[] = [];
+
+/** The maximum number of nodes that the graph has because of objects of other servers. */
+const foreignMax = 100_000;
+/** The maximum lengths of the texts and of the list of owners of such an object; others are left out. */
+const [foreignTextMax, foreignOwnersMax] = [512, 100];
 
 /** Returns the group of an `apiVersion`; the empty one for an invalid text. */
 export const groupOf = (apiVersion: string): string => apiVersion.slice(0, Math.max(apiVersion.indexOf("/"), 0));
@@ -75,14 +85,17 @@ export class GraphNode {
   deletesDependents = false;
   orphansDependents = false;
   round = 0;
+  /** Whether the graph has the node because of an object of another server. */
+  readonly isForeign: boolean;
   owners: readonly Link[] = noLinks;
   /** Dependents that block foreground deletion. */
   blockers = 0;
   /** Absent while there is none. */
   #dependents: Set<GraphNode> | undefined;
 
-  constructor(uid: string, type: NodeType, { apiVersion, namespace, name }: Coordinates) {
+  constructor(uid: string, type: NodeType, { apiVersion, namespace, name }: Coordinates, isForeign: boolean) {
     this.uid = uid;
+    this.isForeign = isForeign;
     this.type = type;
     this.apiVersion = apiVersion;
     this.namespace = namespace;
@@ -127,6 +140,8 @@ export class OwnershipGraph {
   readonly #listener: GraphListener;
   readonly #nodes = new Map<string, GraphNode>();
   readonly #types = new Map<string, CountedType>();
+  /** The number of nodes that are there because of objects of other servers. */
+  #foreign = 0;
 
   constructor(listener: GraphListener) {
     this.#listener = listener;
@@ -159,10 +174,15 @@ export class OwnershipGraph {
 
   /** Records an object as it is now. Returns its node, if it needs one. */
   observe(seen: ObservedObject): GraphNode | undefined {
+    if (seen.isForeign && !isPlain(seen)) return undefined;
     let node = this.#nodes.get(seen.uid);
     if (node === undefined) {
       if (seen.owners.length === 0 && !seen.deletesDependents && !seen.orphansDependents) return undefined;
-      node = this.#insert(seen.uid, seen);
+      if (seen.isForeign && this.#foreign >= foreignMax) {
+        this.#listener.crowded();
+        return undefined;
+      }
+      node = this.#insert(seen.uid, seen, seen.isForeign);
     } else if (node.state === "observed" && !node.isOf(seen.apiVersion, seen.kind)) {
       // A uid belongs to one object: another server claims this one.
       return undefined;
@@ -241,7 +261,9 @@ export class OwnershipGraph {
     const ownersByUid = new Map(before.map(({ owner }) => [owner.uid, owner]));
     node.owners = distinct(references).map(({ uid, blockOwnerDeletion: blocks = false, ...claim }): Link => {
       const owner =
-        ownersByUid.get(uid) ?? this.#nodes.get(uid) ?? this.#insert(uid, { ...claim, namespace: node.namespace });
+        ownersByUid.get(uid) ??
+        this.#nodes.get(uid) ??
+        this.#insert(uid, { ...claim, namespace: node.namespace }, node.isForeign);
       if (holdsUp(node, owner, blocks)) owner.blockers++;
       if (isDoubtful(owner, claim, node)) this.#listener.suspect(node);
       if (!ownersByUid.delete(uid)) {
@@ -266,16 +288,18 @@ export class OwnershipGraph {
     if (this.#nodes.get(node.uid) === node) this.#delete(node);
   }
 
-  #insert(uid: string, at: Coordinates): GraphNode {
+  #insert(uid: string, at: Coordinates, isForeign: boolean): GraphNode {
     const type = this.#type(groupOf(at.apiVersion), at.kind);
-    const node = new GraphNode(uid, type, at);
+    const node = new GraphNode(uid, type, at, isForeign);
     type.nodes++;
+    if (isForeign) this.#foreign++;
     this.#nodes.set(uid, node);
     return node;
   }
 
   #delete(node: GraphNode): void {
     this.#nodes.delete(node.uid);
+    if (node.isForeign) this.#foreign--;
     this.#uncount(node.type);
   }
 
@@ -323,6 +347,19 @@ export class OwnershipGraph {
 }
 
 const nodesPerTurn = 10_000;
+
+/** Whether the texts of an object of another server, which may send anything, are those of an object. */
+function isPlain({ uid, namespace, name, owners }: ObservedObject): boolean {
+  const isText = (value: unknown): boolean => typeof value === "string" && value.length <= foreignTextMax;
+  return (
+    [uid, namespace, name].every(isText) &&
+    Array.isArray(owners) &&
+    owners.length <= foreignOwnersMax &&
+    owners.every(
+      (one: unknown) => isObject(one) && [one["uid"], one["name"], one["kind"], one["apiVersion"]].every(isText),
+    )
+  );
+}
 
 /**
  * Whether an owner waits for the dependent. It would wait in vain for itself, and for an object elsewhere that it does

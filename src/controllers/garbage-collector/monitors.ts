@@ -25,7 +25,7 @@ interface MonitorsOptions {
 
 /** The number of failed rounds in a row, because the resource is not found, that are expected and not logged. */
 const missingMax = 5;
-/** The number of lists at the same time. */
+/** The number of lists at the same time: of this server, and of aggregated ones, which may be slow. */
 const listsMax = 8;
 
 interface Running {
@@ -38,6 +38,7 @@ export class Monitors {
   readonly #options: MonitorsOptions;
   readonly #running = new Map<string, Running>();
   readonly #lists = new Limit(listsMax);
+  readonly #foreignLists = new Limit(listsMax);
   #rounds = 0;
 
   constructor(options: MonitorsOptions) {
@@ -85,7 +86,7 @@ export class Monitors {
     const monitor = new Monitor(resource, type, {
       ...this.#options,
       environment: { ...environment, signal: stop.signal },
-      lists: this.#lists,
+      lists: resource.isLocal ? this.#lists : this.#foreignLists,
       nextRound: () => ++this.#rounds,
       tried: resolve,
     });

@@ -8,7 +8,7 @@ const line = (metadata: object, more: object = {}): Buffer =>
   Buffer.from(JSON.stringify({ type: "MODIFIED", object: { ...more, metadata } }));
 
 test("only objects with owners, known ones and those that wait for the collector are decoded", () => {
-  const graph = new OwnershipGraph({ unverified() {}, suspect() {} });
+  const graph = new OwnershipGraph({ unverified() {}, suspect() {}, crowded() {} });
   graph.observe({
     apiVersion: "v1",
     kind: "Pod",
@@ -20,6 +20,7 @@ test("only objects with owners, known ones and those that wait for the collector
     deletesDependents: false,
     orphansDependents: false,
     round: 1,
+    isForeign: false,
   });
   const plain = line({ name: "a", uid: "u" }, { data: { text: 'the "ownerReferences" of "uid":"known-uid"' } });
   assert.equal(affectsGraph(plain, graph, true), false);

@@ -52,5 +52,6 @@ export function observe(of: ServedResource, { metadata }: ApiObject, round: numb
     deletesDependents: deletesDependents(metadata),
     orphansDependents: orphansDependents(metadata),
     round,
+    isForeign: !of.isLocal,
   };
 }
