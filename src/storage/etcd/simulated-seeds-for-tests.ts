@@ -19,7 +19,9 @@ export interface SimulationFinding {
 
 /** Simulates seeds. Resolves with what was found. Rejects when the thread ends before the last one. */
 export async function simulateSeeds(seeds: SimulatedSeeds): Promise<readonly SimulationFinding[]> {
-  const thread = startThread(import.meta.resolve("./simulation-thread-for-tests.ts"), { workerData: seeds });
+  const thread = startThread(import.meta.resolve("#storage/etcd/simulation-thread-for-tests.ts"), {
+    workerData: seeds,
+  });
   const findings: SimulationFinding[] = [];
   thread.on("message", (finding: SimulationFinding) => findings.push(finding));
   const [code] = (await once(thread, "exit")) as [number];
