@@ -1,6 +1,7 @@
 /** Lists of objects, read page by page. */
 import type { ApiObject } from "#meta/object-meta.ts";
 import { ApiError } from "./api-error.ts";
+import { pageLength } from "./page-length.ts";
 import { itemsOf, type ObjectList } from "./rest-client.ts";
 
 /** An answer that may be a part of a list. */
@@ -10,8 +11,6 @@ interface Page {
 
 /** Reads the page after a token; the first one for an empty token. */
 type ReadPage<P extends Page> = (token: string) => Promise<P>;
-
-export const pageLength = 500;
 
 /** Returns the path of the page after a token, and that of the first one for an empty token. */
 export const pagePath = (path: string, token: string, length = pageLength): string =>

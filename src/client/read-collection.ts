@@ -1,6 +1,7 @@
 /** Reads whole collections, in pages, as they were at one version. */
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
+import { PageLength } from "./page-length.ts";
 import { pagePath, pagesOf } from "./pages.ts";
 import { itemsOf, type ObjectList, type RestClient } from "./rest-client.ts";
 
@@ -10,6 +11,8 @@ interface Collection {
   readonly path: string;
   /** Ends the reading, which rejects with its reason. */
   readonly signal: AbortSignal;
+  /** The bytes that a page shall have at most, if there is a bound; the objects of a page are counted otherwise. */
+  readonly pageBytes?: number | undefined;
 }
 
 /**
@@ -18,9 +21,10 @@ interface Collection {
  * in one answer, which needs no history.
  */
 export async function readCollection<T extends ApiObject>(
-  { client, path, signal }: Collection,
+  { client, path, signal, pageBytes }: Collection,
   trim: (object: T) => T,
 ): Promise<ObjectList<T>> {
+  const length = pageBytes === undefined ? undefined : new PageLength(pageBytes);
   const read = (page: string): Promise<ObjectList<T>> => {
     signal.throwIfAborted();
     return client.call({ method: "GET", path: page, signal });
@@ -28,7 +32,12 @@ export async function readCollection<T extends ApiObject>(
   try {
     const items: T[] = [];
     let metadata: ObjectList["metadata"] = { resourceVersion: "" };
-    for await (const page of pagesOf((token) => read(pagePath(path, token)))) {
+    const readPage = (token: string): Promise<ObjectList<T>> => {
+      if (length === undefined) return read(pagePath(path, token));
+      signal.throwIfAborted();
+      return client.page({ method: "GET", signal }, length, (objects) => pagePath(path, token, objects));
+    };
+    for await (const page of pagesOf(readPage)) {
       for (const item of itemsOf(page)) items.push(trim(item));
       metadata = page.metadata;
     }

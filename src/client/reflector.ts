@@ -29,6 +29,8 @@ export interface ReflectorOptions<T extends ApiObject = ApiObject> extends Round
    * memory. Otherwise, and by default, they are listed in pages.
    */
   readonly streamsLists?: boolean;
+  /** The bytes that a page of a list shall have at most; by default the objects of a page are counted. */
+  readonly pageBytes?: number | undefined;
   /** Whether only later changes matter: `replaced` gets no objects, and the objects are not read. */
   readonly changesOnly?: boolean;
   /** Whether only deletions matter: other later changes are neither delivered nor decoded. */
@@ -240,14 +242,14 @@ class Reflector<T extends ApiObject> {
 
   /** Reads all objects, or only the version where the objects do not matter. Returns the version. */
   async #list(): Promise<string> {
-    const { changesOnly = false, client, signal } = this.#options;
+    const { changesOnly = false, client, signal, pageBytes } = this.#options;
     if (changesOnly) {
       const path = pagePath(this.#path, "", 1);
       const { metadata } = await client.call<ObjectList>({ method: "GET", path, signal });
       if (!signal.aborted) this.#options.replaced([]);
       return metadata.resourceVersion;
     }
-    const collection = { client, path: this.#path, signal };
+    const collection = { client, path: this.#path, signal, pageBytes };
     const { items, metadata } = await readCollection<T>(collection, (object) => this.#trim(object));
     if (!signal.aborted) this.#options.replaced(items);
     return metadata.resourceVersion;

@@ -15,6 +15,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import { ApiError } from "./api-error.ts";
 import type { DeepPartial } from "./draft.ts";
+import type { PageLength } from "./page-length.ts";
 import { parseExactJson } from "./parse-json.ts";
 import type { ReceivedEvent } from "./received-event.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
@@ -43,6 +44,18 @@ export class RestClient {
   /** Sends any request; resolves with the decoded body, and rejects with `ApiError` for codes of 400 and more. */
   async call<T>(request: ClientRequest): Promise<T> {
     return read<T>(request, await this.#transport.request(request));
+  }
+
+  /** Reads the page of a list, whose length is chosen by what earlier ones had, with a path for each length. */
+  async page<T>(
+    request: Omit<ClientRequest, "path">,
+    length: PageLength,
+    path: (length: number) => string,
+  ): Promise<T> {
+    const asked = { ...request, path: path(length.value) };
+    const response = await this.#transport.request(asked);
+    length.took(response.body.length);
+    return read<T>(asked, response);
   }
 
   /** The same as `call`, but whole numbers that JavaScript cannot represent are raw, so that they can be sent back. */

@@ -4,13 +4,16 @@
  * namespace controller.
  */
 import type { Namespace, NamespaceCondition } from "#api/core/v1.ts";
-import { ignoreNotFound, type ObjectList } from "#client/rest-client.ts";
+import { ignoreNotFound, itemsOf, jsonBody, type ObjectList } from "#client/rest-client.ts";
 import type { RetryPauses } from "#client/work-queue.ts";
 import { aggregate } from "#meta/field-error.ts";
 import { apiPathOf, type GroupVersionResource } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { timestampOf } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { metadataTypes } from "./metadata-types.ts";
+import { inPages } from "./pages.ts";
 import { inNamespace, objectPath } from "./paths.ts";
 import { reconcile } from "./reconcile.ts";
 
@@ -73,14 +76,16 @@ async function empty(environment: ControllerEnvironment, namespace: string): Pro
   const byFinalizer = new Map<string, number>();
   const failures: string[] = [];
   const { served, undiscovered } = await deletable(environment);
+  const { client, domain } = environment;
+  // The objects themselves may be any number of bytes.
+  const accept = metadataTypes(domain).list;
   for (const resource of served) {
     const path = inNamespace(`${apiPathOf(resource)}/${resource.resource}`, namespace);
     try {
-      const before = await environment.client.list(`${path}?limit=1`);
-      if (before.items.length === 0) continue;
-      await environment.client.delete(path, background);
-      const after = await environment.client.list(path);
-      if (after.items.length > 0) count(after, resource, remaining, byFinalizer);
+      const before = await client.call<ObjectList>({ method: "GET", path: `${path}?limit=1`, accept });
+      if (itemsOf(before).length === 0) continue;
+      await client.bytes({ method: "DELETE", path, accept, ...jsonBody(background) });
+      for await (const object of inPages(client, path, { accept })) count(object, resource, remaining, byFinalizer);
     } catch (error) {
       failures.push(error instanceof Error ? error.message : String(error));
     }
@@ -89,15 +94,14 @@ async function empty(environment: ControllerEnvironment, namespace: string): Pro
 }
 
 function count(
-  list: ObjectList,
+  { metadata }: ApiObject,
   resource: GroupVersionResource,
   remaining: Map<string, number>,
   byFinalizer: Map<string, number>,
 ): void {
-  remaining.set(qualifiedName(resource), list.items.length);
-  for (const item of list.items) {
-    for (const text of item.metadata.finalizers ?? []) byFinalizer.set(text, (byFinalizer.get(text) ?? 0) + 1);
-  }
+  const name = qualifiedName(resource);
+  remaining.set(name, (remaining.get(name) ?? 0) + 1);
+  for (const text of metadata.finalizers ?? []) byFinalizer.set(text, (byFinalizer.get(text) ?? 0) + 1);
 }
 
 const qualifiedName = (of: GroupVersionResource): string => `${of.resource}.${of.group}`;

@@ -7,6 +7,7 @@ import { ignoreNotFound, type RestClient } from "#client/rest-client.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Controller } from "./controller.ts";
+import { inPages } from "./pages.ts";
 import { inNamespace, objectPath } from "./paths.ts";
 import { reconcile } from "./reconcile.ts";
 
@@ -58,8 +59,10 @@ export const claimProtectionController = protectionController<PersistentVolumeCl
   queue: "pvcprotection",
   path: "/api/v1/persistentvolumeclaims",
   async isUsed({ metadata: { namespace = "", name = "" } }, client) {
-    const pods = await client.list<Pod>(inNamespace("/api/v1/pods", namespace));
-    return pods.items.some((pod) => uses(pod, name));
+    for await (const pod of inPages<Pod>(client, inNamespace("/api/v1/pods", namespace))) {
+      if (uses(pod, name)) return true;
+    }
+    return false;
   },
 });
 

@@ -4,6 +4,7 @@ import { reflect, type ReflectorOptions } from "#client/reflector.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import { WorkQueue, type WorkQueueOptions } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import { pageBytes } from "./pages.ts";
 import { objectPath } from "./paths.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
@@ -41,6 +42,7 @@ const sourceOf = ({ reader, clock, signal, log }: Omit<ControllerEnvironment, "c
   client: reader,
   clock,
   signal,
+  pageBytes,
   failed: (err: unknown): void => log.warn({ err }, `a list, a watch or a change of ${what} failed; the others follow`),
 });
 

@@ -4,6 +4,7 @@
  */
 import type { Service } from "#api/core/v1.ts";
 import type { Controller } from "./controller.ts";
+import { inPages } from "./pages.ts";
 import { objectPath } from "./paths.ts";
 import { retryUntilDone } from "./repeat.ts";
 
@@ -15,8 +16,7 @@ export const serviceRepairController =
   (environment) =>
     retryUntilDone(environment, "look for services without an address", async () => {
       const { client, signal, log } = environment;
-      const { items } = await client.list<Service>(services);
-      for (const service of items) {
+      for await (const service of inPages<Service>(client, services)) {
         if (signal.aborted) return;
         if (!isIncomplete(service)) continue;
         const { namespace, name } = service.metadata;

@@ -3,6 +3,7 @@ import { ignoreNotFound, jsonBody, type RestClient } from "#client/rest-client.t
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
+import { metadataTypes } from "../metadata-types.ts";
 import { pathOf, type ServedResource } from "./served.ts";
 
 export type Propagation = "Background" | "Foreground" | "Orphan";
@@ -15,16 +16,6 @@ export const deletesDependents = ({ deletionTimestamp, finalizers }: ObjectMeta)
 
 export const orphansDependents = ({ deletionTimestamp, finalizers }: ObjectMeta): boolean =>
   deletionTimestamp !== undefined && finalizers?.includes(orphanFinalizer) === true;
-
-/**
- * Returns the media types of metadata alone, for one object and for a list; a server that does not know them answers
- * with whole objects.
- */
-export function metadataTypes(domain: ApiDomain): { readonly one: string; readonly list: string } {
-  const type = (kind: string): string =>
-    `application/json;as=${kind};g=${domain.rename("meta.k8s.io")};v=v1,application/json`;
-  return { one: type("PartialObjectMetadata"), list: type("PartialObjectMetadataList") };
-}
 
 export class LiveObjects {
   readonly #client: RestClient;

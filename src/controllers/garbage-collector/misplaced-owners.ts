@@ -3,17 +3,15 @@
  * the owner's name in all namespaces: rarely, one at a time, from a bounded queue. Reason and message: upstream's.
  */
 import { goQuote } from "#meta/field-error.ts";
-import { pagePath, pagesOf } from "#client/pages.ts";
-import { itemsOf } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
 import { escapeFieldValue } from "#meta/selector.ts";
 import type { ControllerEnvironment } from "../controller.ts";
 import { eventTeller, type TellEvent } from "../events.ts";
+import { inPages } from "../pages.ts";
 import { workQueue } from "../reconcile.ts";
 import type { OwnerClaim } from "./absent-owners.ts";
 import type { Coordinates } from "./graph.ts";
-import { metadataTypes } from "./live.ts";
+import { metadataTypes } from "../metadata-types.ts";
 import { collectionPath, type ServedResource } from "./served.ts";
 
 /** An object that names an owner. */
@@ -25,11 +23,6 @@ interface Question {
   readonly owner: OwnerClaim;
   readonly of: ServedResource;
   readonly dependents: Map<string, Dependent>;
-}
-
-interface Page {
-  readonly metadata: { readonly continue?: string };
-  readonly items: readonly ApiObject[] | null;
 }
 
 const ownersMax = 1000;
@@ -83,13 +76,9 @@ export class MisplacedOwners {
   async #namespaceOf({ owner: { uid, name }, of }: Question): Promise<string | undefined> {
     const { client } = this.#environment;
     // Dependents may claim any text as the name of their owner.
-    const selector = encodeURIComponent(`metadata.name=${escapeFieldValue(name)}`);
-    const selected = `${collectionPath(of)}?fieldSelector=${selector}`;
-    const read = (token: string): Promise<Page> =>
-      client.call({ method: "GET", path: pagePath(selected, token), accept: this.#accept });
-    for await (const page of pagesOf(read)) {
-      const match = itemsOf(page).find(({ metadata }) => metadata.uid === uid);
-      if (match !== undefined) return match.metadata.namespace;
+    const fieldSelector = `metadata.name=${escapeFieldValue(name)}`;
+    for await (const { metadata } of inPages(client, collectionPath(of), { fieldSelector, accept: this.#accept })) {
+      if (metadata.uid === uid) return metadata.namespace;
     }
     return undefined;
   }

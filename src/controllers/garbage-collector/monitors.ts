@@ -2,6 +2,7 @@
  * Watches the metadata of all objects: one paged list and one watch per resource while it is served. Changes of the
  * served resources do not interrupt other watches.
  */
+import { PageLength } from "#client/page-length.ts";
 import { pagePath, pagesOf } from "#client/pages.ts";
 import { inRounds, watchFrom } from "#client/reflector.ts";
 import type { ReceivedEvent } from "#client/received-event.ts";
@@ -10,7 +11,8 @@ import { StatusError } from "#meta/status-error.ts";
 import { runCooperatively } from "#std/cooperative.ts";
 import type { ControllerEnvironment } from "../controller.ts";
 import type { GraphNode, NodeType, OwnershipGraph, ObservedObject } from "./graph.ts";
-import { metadataTypes } from "./live.ts";
+import { metadataTypes } from "../metadata-types.ts";
+import { pageBytes } from "../pages.ts";
 import { collectionPath, type ResourceMap, type ServedResource } from "./served.ts";
 import { affectsGraph, objectAffectsGraph, observe } from "./observed-object.ts";
 
@@ -159,8 +161,13 @@ class Monitor {
   async #list(): Promise<string> {
     const { reader, domain, signal } = this.#options.environment;
     const accept = metadataTypes(domain).list;
-    const read = async (token: string): Promise<Page> =>
-      this.#readPage(await reader.bytes({ method: "GET", path: pagePath(this.#path, token), accept, signal }));
+    const length = new PageLength(pageBytes);
+    const read = async (token: string): Promise<Page> => {
+      const path = pagePath(this.#path, token, length.value);
+      const bytes = await reader.bytes({ method: "GET", path, accept, signal });
+      length.took(bytes.length);
+      return this.#readPage(bytes);
+    };
     let version = "";
     for await (const { metadata, items } of pagesOf(read)) {
       for (const item of items ?? []) this.#changed(false, item);
