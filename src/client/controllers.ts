@@ -16,7 +16,8 @@ import { ControllerMetrics } from "./controllers/metrics.ts";
 import { ControllerWorker } from "./controllers/worker.ts";
 import type { LeaseTimes } from "./leader-election.ts";
 
-export type { Conditions } from "./controllers/conditions.ts";
+export { inBatches } from "./controllers/batches.ts";
+export { type Conditions, isConditionTrue, setCondition } from "./controllers/conditions.ts";
 export {
   after,
   type RunnableController,
@@ -34,6 +35,7 @@ export {
 export type { WaitTime } from "#std/go-duration.ts";
 export { LeadershipLostError } from "./controllers/leadership.ts";
 export { ControllerMetrics } from "./controllers/metrics.ts";
+export { controllerOf, referenceToOwner } from "./owner.ts";
 
 /** The controller and the object of a failure. */
 interface FailurePlace {

@@ -1,4 +1,5 @@
 /** Conditions as a program states them, and as they are stored. Source: `metav1.Condition`. */
+import { timestampOf } from "#meta/time.ts";
 
 /** A condition as it is stated. */
 interface StatedCondition {
@@ -21,6 +22,33 @@ export interface StoredCondition {
   readonly lastTransitionTime: string;
   readonly observedGeneration?: unknown;
 }
+
+/** A condition of any kind. */
+interface AnyCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly lastTransitionTime?: string | null;
+}
+
+/** Whether there is a condition of this type with the status `True`. */
+export const isConditionTrue = (conditions: readonly AnyCondition[] | undefined, type: string): boolean =>
+  conditions?.some((one) => one.type === type && one.status === "True") === true;
+
+/** Returns the conditions with one that is stated, at a time. The time of its transition changes only with its status. */
+export function setCondition<C extends AnyCondition>(
+  conditions: readonly C[] | undefined,
+  stated: Omit<C, "lastTransitionTime">,
+  nowMs: number,
+): readonly C[] {
+  const before = conditions?.find(({ type }) => type === stated.type);
+  const lastTransitionTime = transitionTime(before, stated.status, timestampOf(nowMs));
+  const next = { ...stated, lastTransitionTime } as unknown as C; // it has all fields of a condition now
+  if (before === undefined) return [...(conditions ?? []), next];
+  return conditions!.map((condition) => (condition === before ? next : condition));
+}
+
+const transitionTime = (before: AnyCondition | undefined, status: string, time: string) =>
+  before?.status === status ? before.lastTransitionTime : time;
 
 interface Moment {
   /** The generation of the object that was seen. */
@@ -63,7 +91,7 @@ function storedForm(
     status: text,
     reason,
     message,
-    lastTransitionTime: before?.status === text ? before.lastTransitionTime : time,
+    lastTransitionTime: transitionTime(before, text, time) ?? time,
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   };
 }

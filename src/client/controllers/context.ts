@@ -14,6 +14,7 @@ import type { Lister, ObjectKey, ReconcileContext, RunnableController } from "./
 import type { EventRecorder } from "../event-recorder.ts";
 import type { InformerSet } from "./informers.ts";
 import { appliedPart, hasAtomicConditions } from "./owned-fields.ts";
+import { checkScope, claimOwned, createOwned, ownedInformer, readOwned, removeObject } from "./owned-objects.ts";
 
 /** The parts that all reconciles of a controller share. */
 export interface ContextParts {
@@ -49,7 +50,14 @@ export function reconcileContext(parts: ContextParts, call: ReconcileCall): Reco
       call.written(object);
     },
     lister: listerOf(parts.informers),
-    owned: <K extends ApiObject>(kind: Kind<K>) => ownedBy(parts, call.object, kind) as K[], // the informer has the kind
+    // The calls on a kind return its objects.
+    owned: <K extends ApiObject>(kind: Kind<K>) =>
+      parts.informers.owned(ownedInformer(parts, call.object, kind), call.object) as K[],
+    claim: <K extends ApiObject>(kind: Kind<K>) => claimOwned(parts, call.object, kind) as Promise<K[]>,
+    readOwned: <K extends ApiObject>(kind: Kind<K>) => readOwned(parts, call.object, kind) as Promise<K[]>,
+    create: (kind, object, options) => createOwned(parts, call.object, { kind, object, owned: options?.owned ?? true }),
+    remove: (kind, object) => removeObject(parts, kind, object),
+    replaceStatus: (status) => replaceStatus(parts, call, status),
   };
 }
 
@@ -79,13 +87,6 @@ export function listerOf(informers: InformerSet): Lister {
   };
 }
 
-function ownedBy({ controller, informers }: ContextParts, object: ApiObject, kind: Kind): ApiObject[] {
-  const { owns = [] } = controller.options;
-  const informer = owns.includes(kind) ? informers.find(kind, object.metadata.namespace) : undefined;
-  if (informer === undefined) throw new TypeError(`controller ${controller.name} does not have ${kind.kind} in owns`);
-  return informers.owned(informer, object);
-}
-
 interface Application<K extends ApiObject> {
   readonly kind: Kind<K>;
   readonly object: Apply<K>;
@@ -98,9 +99,7 @@ async function applyOwned<K extends ApiObject>(
   { kind, object, owned }: Application<K>,
 ): Promise<K> {
   const { namespace = owner.metadata.namespace, ownerReferences = [], ...metadata } = object.metadata;
-  if (owned && !kind.namespaced && owner.metadata.namespace !== undefined) {
-    throw new TypeError(`${owner.kind} has a namespace and cannot own ${kind.kind}, which has none: use owned: false`);
-  }
+  if (owned) checkScope(owner, kind);
   const references = owned ? [...ownerReferences, referenceToOwner(owner)] : ownerReferences;
   const wanted = {
     ...object,
@@ -160,6 +159,21 @@ async function writeStatus(
   const wanted = { metadata: { name, uid }, status };
   const { object: written } = await calls.status.apply(wanted, { in: namespace, force: true, signal });
   call.object = written!; // with force there are no conflicts
+  call.written(call.object);
+  return call.object;
+}
+
+async function replaceStatus(
+  { client, controller, signal }: ContextParts,
+  call: ReconcileCall,
+  status: object,
+): Promise<ApiObject> {
+  const { object } = call;
+  const next = JSON.parse(JSON.stringify(status)) as object;
+  if (isDeepStrictEqual(statusOf(object), next)) return object;
+  const calls = client.kind(controller.kind) as KindClient<ApiObject & { readonly status?: object }>; // see above
+  const wanted = { ...object, metadata: { ...object.metadata, name: object.metadata.name ?? "" }, status: next };
+  call.object = await calls.status.replace(wanted, { in: object.metadata.namespace, signal });
   call.written(call.object);
   return call.object;
 }

@@ -1,8 +1,9 @@
 /** Controllers as values: the kind, the kinds that are followed, and the functions. `controller` makes one. */
+import type { LabelSelectorObject } from "#meta/label-selector.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { millisecondsOf, type WaitTime } from "#std/go-duration.ts";
 import type { Cluster } from "../cluster.ts";
-import type { Apply, DeepPartial } from "../draft.ts";
+import type { Apply, DeepPartial, Draft } from "../draft.ts";
 import type { InformerEvent } from "../informer.ts";
 import type { Kind } from "../kind.ts";
 import type { Conditions } from "./conditions.ts";
@@ -57,6 +58,9 @@ interface EventOptions {
 /** The type of the status of a kind. */
 type StatusOf<T> = T extends { readonly status?: infer S } ? NonNullable<S> : Readonly<Record<string, unknown>>;
 
+/** A status whose fields may be undefined, which leaves them out. */
+type StatusDraft<S> = { readonly [Field in keyof S]: S[Field] | undefined };
+
 /** The things that a reconcile may use. */
 export interface ReconcileContext<T extends ApiObject = ApiObject> {
   /** The calls on the cluster. With a lease, writes are refused as soon as the lease is not held any more. */
@@ -77,6 +81,11 @@ export interface ReconcileContext<T extends ApiObject = ApiObject> {
    */
   status(conditions: Conditions, fields?: DeepPartial<StatusOf<T>>): Promise<T>;
   /**
+   * Replaces the whole status of the reconciled object, unless it is the same: for those whose status belongs to one
+   * controller. It is refused (`Conflict`, after which the object comes again) if somebody else has written meanwhile.
+   */
+  replaceStatus(status: StatusDraft<StatusOf<T>>): Promise<T>;
+  /**
    * Tells of the reconciled object as a call of `client` has just written it: the next reconcile gets this version also
    * where memory does not have it yet.
    */
@@ -89,6 +98,20 @@ export interface ReconcileContext<T extends ApiObject = ApiObject> {
   readonly lister: Lister;
   /** Returns the objects of a kind in `owns` whose controller is the reconciled object, from memory. */
   owned<K extends ApiObject>(kind: Kind<K>): K[];
+  /**
+   * Returns the same, after those that nobody controls and the `selector` matches were adopted, and those that it does not
+   * match any more were released.
+   */
+  claim<K extends ApiObject>(kind: Kind<K>): Promise<K[]>;
+  /** Reads the objects whose controller is the reconciled one: memory may lack those that were created just before. */
+  readOwned<K extends ApiObject>(kind: Kind<K>): Promise<K[]>;
+  /**
+   * Creates an object with the reconciled one as its owner and controller; without a namespace it gets that of the owner.
+   * If the owner has one of this name already, it is returned as it is; one of another owner is an error.
+   */
+  create<K extends ApiObject>(kind: Kind<K>, object: Draft<K>, options?: OwnedOptions): Promise<K>;
+  /** Deletes an object and what it owns. Nothing happens if it has gone, even if another one has its name now. */
+  remove<K extends ApiObject>(kind: Kind<K>, object: K): Promise<void>;
 }
 
 export interface Finalizer<T extends ApiObject> {
@@ -109,6 +132,8 @@ export interface ControllerOptions<T extends ApiObject, W extends readonly ApiOb
   readonly in?: string;
   /** Kinds of objects that the controller makes. When one changes, its owner is reconciled. */
   readonly owns?: readonly Kind[];
+  /** Returns the selector of objects of those kinds that belong to an object, for `claim`. */
+  readonly selector?: (object: T) => LabelSelectorObject | null | undefined;
   /** Other kinds, each with a function that returns the objects to reconcile when one of them changes. */
   readonly watches?: { readonly [Index in keyof W]: WatchedKind<W[Index]> };
   /** All must say that an event of the controller's kind matters. */

@@ -11,6 +11,7 @@ import { type ContextParts, keyIn, listerOf, reconcileContext } from "./context.
 import type { ObjectKey, Requeue } from "./definition.ts";
 import { addFinalizer, hasFinalizer, removeFinalizer } from "./finalizers.ts";
 import type { ControllerMetrics, ReconcileObserver } from "./metrics.ts";
+import { selectorOf } from "./owned-objects.ts";
 
 /** The pauses before an object is tried again, and the rate of all of them, as controller-runtime. */
 const pauses = { minMs: 5, maxMs: 1_000_000 };
@@ -106,9 +107,18 @@ export class ControllerWorker {
   #owner(object: ApiObject): readonly string[] {
     const { kind } = this.#options.controller;
     const reference = controllerOf(object);
-    if (reference === undefined || reference.kind !== kind.kind) return [];
+    if (reference === undefined) return this.#adopters(object);
+    if (reference.kind !== kind.kind) return [];
     const group = parseApiVersion(reference.apiVersion)?.group ?? "";
     return isSameGroup(group, kind.group) ? [keyIn(kind, { name: reference.name }, object)] : [];
+  }
+
+  /** Returns the objects that may adopt an object. */
+  #adopters({ metadata: { namespace, labels } }: ApiObject): readonly string[] {
+    const { controller } = this.#options;
+    if (controller.options.selector === undefined) return [];
+    const present = namespace === undefined ? this.#objects.list() : this.#objects.in(namespace);
+    return present.filter((one) => selectorOf(controller, one)?.matches(labels)).map(keyOf);
   }
 
   #keys(object: ApiObject, keys: ObjectKey | undefined | readonly ObjectKey[]): readonly string[] {
