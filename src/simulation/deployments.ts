@@ -1,309 +1,195 @@
 /**
- * Rolls Deployments out by their ReplicaSets: new ones, revisions, rolling and recreating updates, scaling in proportion,
- * history. Source: upstream's `pkg/controller/deployment`. Unlike there, nothing is scaled until every ReplicaSet has
- * seen its last change, so that `maxSurge` and `maxUnavailable` hold for pods at each moment.
+ * Rolls Deployments out by their ReplicaSets. Each step plans the numbers of replicas, and does what the plan changes.
+ * Source: upstream's `pkg/controller/deployment`. Unlike there, nothing is scaled until every ReplicaSet has seen its last
+ * change, so that `maxSurge` and `maxUnavailable` hold for pods at each moment.
  */
 import { isDeepStrictEqual } from "node:util";
-import { ApiError } from "#client/api-error.ts";
-import { controller, type ReconcileContext, type RunnableController } from "#client/controllers.ts";
-import { Deployment, Pod, ReplicaSet } from "#client/kinds.ts";
-import { controllerOf, referenceToOwner } from "#client/owner.ts";
+import { controller, controllerOf, type Lister, type ReconcileContext } from "#client/controllers.ts";
+import { Deployment, Pod, type PodTemplateSpec, ReplicaSet } from "#client/kinds.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { availableOf, deploymentStatus, limitsOf, progressWait, sum, wantedOf } from "./deployment-status.ts";
-import { adopters, claim, hashOf, isActive, remove, writeStatus } from "./owned.ts";
+import { availableOf, deploymentStatus, limitsOf, sum, untilDeadline, wantedOf } from "./deployment-status.ts";
 import type { SimulationParts } from "./parts.ts";
+import { hasEnded, hashOf } from "./pods.ts";
 
-export const deploymentController = ({ domain }: SimulationParts): RunnableController =>
+export const deploymentController = ({ domain }: SimulationParts) =>
   controller(Deployment, {
-    name: "deployment",
     owns: [ReplicaSet],
-    watches: [
-      [ReplicaSet, adopters(Deployment)],
-      [Pod, (pod, lister) => deploymentOf(controllerOf(pod)?.name, lister.list(ReplicaSet, pod.metadata.namespace))],
-    ],
+    selector: ({ spec }) => spec.selector,
+    // A recreating update waits for pods to go.
+    watches: [[Pod, deploymentOf]],
     concurrency: 5,
     async reconcile(deployment, context) {
-      const sets = (await claim(context, [Deployment, deployment], ReplicaSet)).toSorted(byAge);
-      const rollout = new Rollout(context, deployment, sets, namesIn(domain));
-      await rollout.step();
-      const status = deploymentStatus(deployment, rollout.sets, rollout.current, context.client.clock.now());
-      if (rollout.collided) status.collisionCount = (status.collisionCount ?? 0) + 1;
-      await writeStatus(context, Deployment, deployment, { ...deployment.status, ...status });
-      return progressWait(deployment, status, context.client.clock.now());
+      const claimed = (await context.claim(ReplicaSet)).toSorted(byAge);
+      const present = claimed.find(({ spec }) => isSame(spec.template, deployment.spec.template));
+      const old = claimed.filter((set) => set !== present);
+      const current = await keepCurrent(deployment, { present, old }, context, domain);
+      const sets = current === undefined ? old : [...old, current];
+      if (sets.every(({ metadata, status }) => status.observedGeneration === metadata.generation)) {
+        const plan = planOf(deployment, { current, old }, podsOf(old, context.lister));
+        for (const set of sets) await scale(set, plan.get(set) ?? wantedOf(set), context);
+        if (isComplete(deployment, sets, current)) await forgetOld(deployment, old, context, domain);
+      }
+      const nowMs = context.client.clock.now();
+      const status = deploymentStatus(deployment, sets, current, nowMs);
+      await context.replaceStatus(status);
+      return untilDeadline(deployment, status.conditions, nowMs);
     },
   });
 
-/** Returns the Deployment of a pod that is deleted or ends, for which a recreating update may wait. */
-function deploymentOf(name: string | undefined, sets: readonly ReplicaSet[]): readonly string[] {
-  const owner = controllerOf(sets.find(({ metadata }) => metadata.name === name) ?? { metadata: {} });
-  return owner?.kind === "Deployment" ? [owner.name] : [];
+/** Returns the Deployment of a pod. */
+function deploymentOf(pod: Pod, lister: Lister): string | undefined {
+  const { name = "" } = controllerOf(pod) ?? {};
+  const set = lister.find(ReplicaSet, { name, namespace: pod.metadata.namespace });
+  return set && controllerOf(set)?.name;
+}
+
+/** Returns the pods of ReplicaSets that run or are being deleted. */
+function podsOf(sets: readonly ReplicaSet[], lister: Lister): readonly Pod[] {
+  const owners = new Set(sets.map(({ metadata }) => metadata.uid));
+  const pods = sets.length === 0 ? [] : lister.list(Pod, sets[0]!.metadata.namespace);
+  return pods.filter((pod) => owners.has(controllerOf(pod)?.uid ?? "") && !hasEnded(pod));
 }
 
 const byAge = ({ metadata: a }: ReplicaSet, { metadata: b }: ReplicaSet): number =>
-  a.creationTimestamp === b.creationTimestamp
-    ? a.name < b.name
-      ? -1
-      : 1
-    : a.creationTimestamp < b.creationTimestamp
-      ? -1
-      : 1;
+  Date.parse(a.creationTimestamp) - Date.parse(b.creationTimestamp) || (a.name < b.name ? -1 : 1);
 
 const hashLabel = "pod-template-hash";
+
+/** Whether two templates are the same but for the label that a ReplicaSet adds. */
+const isSame = (a: PodTemplateSpec, b: PodTemplateSpec): boolean => isDeepStrictEqual(bare(a), bare(b));
+
+function bare({ metadata, spec }: PodTemplateSpec) {
+  const { [hashLabel]: _, ...labels } = metadata?.labels ?? {};
+  return { annotations: metadata?.annotations ?? {}, labels, spec };
+}
+
+/** The ReplicaSet of the present template, and the others, oldest first. */
+interface Sets {
+  readonly current: ReplicaSet | undefined;
+  readonly old: readonly ReplicaSet[];
+}
+
+/** Returns the replicas that ReplicaSets get next, if they are others than now. */
+function planOf(deployment: Deployment, { current, old }: Sets, oldPods: readonly Pod[]): Map<ReplicaSet, number> {
+  const { replicas = 1, paused = false, strategy } = deployment.spec;
+  const { maxSurge, maxUnavailable } = limitsOf(deployment);
+  const sets = current === undefined ? old : [...old, current];
+  const plan = new Map(sets.map((set) => [set, wantedOf(set)]));
+  const total = sum(sets, wantedOf);
+  /** Takes up to `count` replicas from ReplicaSets, oldest first; each can spare some. Returns how many are left. */
+  const take = (count: number, from: readonly ReplicaSet[], spare: (set: ReplicaSet) => number): number =>
+    from.reduce((left, set) => {
+      const taken = Math.max(0, Math.min(left, spare(set)));
+      plan.set(set, plan.get(set)! - taken);
+      return left - taken;
+    }, count);
+  const active = sets.filter((set) => wantedOf(set) > 0);
+  const newest = active.at(-1) ?? sets.at(-1);
+  if (paused) {
+    if (newest !== undefined && (active.length < 2 || total < replicas))
+      return plan.set(newest, wantedOf(newest) + replicas - total);
+    take(total - replicas - maxSurge, sets, wantedOf);
+  } else if (current !== undefined && strategy.type === "Recreate") {
+    take(total, old, wantedOf);
+    const isGone = oldPods.length === 0 && sum(old, (set) => wantedOf(set) + set.status.replicas) === 0;
+    if (isGone) plan.set(current, replicas);
+  } else if (current !== undefined) {
+    const wanted = wantedOf(current);
+    const room = replicas + maxSurge - sum(sets, (set) => Math.max(wantedOf(set), set.status.replicas));
+    if (wanted > replicas) return plan.set(current, replicas);
+    if (wanted < replicas && room > 0) return plan.set(current, Math.min(replicas, wanted + room));
+    const minAvailable = replicas - maxUnavailable;
+    // Old pods that are not available go first.
+    const spare = total - minAvailable - (wanted - availableOf(current));
+    const left = take(spare, old, (set) => wantedOf(set) - availableOf(set));
+    take(Math.min(left, sum(sets, availableOf) - minAvailable), old, (set) => plan.get(set)!);
+  }
+  return plan;
+}
+
+/** Sets the number of replicas. Numbers are those of a version, so a change by somebody else is a conflict. */
+async function scale(
+  set: ReplicaSet,
+  replicas: number,
+  { client, event }: ReconcileContext<Deployment>,
+): Promise<void> {
+  const wanted = wantedOf(set);
+  if (wanted === replicas) return;
+  await client.kind(ReplicaSet).replace({ ...set, spec: { ...set.spec, replicas } });
+  const note = `Scaled ${replicas > wanted ? "up" : "down"} replica set ${set.metadata.name} from ${wanted} to ${replicas}`;
+  event("Normal", "ScalingReplicaSet", note, { action: "ScaleReplicaSet" });
+}
 
 const namesIn = ({ rename }: ApiDomain) => ({
   revision: rename("deployment.kubernetes.io/revision"),
   history: rename("deployment.kubernetes.io/revision-history"),
-  desired: rename("deployment.kubernetes.io/desired-replicas"),
-  max: rename("deployment.kubernetes.io/max-replicas"),
   lastApplied: rename("kubectl.kubernetes.io/last-applied-configuration"),
 });
 
-const revisionOf = ({ metadata }: ReplicaSet, name: string): number => Number(metadata.annotations?.[name] ?? 0) || 0;
+const revisionOf = ({ metadata }: ReplicaSet, domain: ApiDomain): number =>
+  Number(metadata.annotations?.[namesIn(domain).revision] ?? 0) || 0;
 
-/** The ReplicaSets of a Deployment, and one step of its rollout. */
-class Rollout {
-  readonly #context: ReconcileContext<Deployment>;
-  readonly #names: ReturnType<typeof namesIn>;
-  readonly #deployment: Deployment;
-  /** All ReplicaSets, oldest first, as they were last written. */
-  sets: readonly ReplicaSet[];
-  /** Whether a ReplicaSet of another template has the name that the new one would have. */
-  collided = false;
-
-  constructor(
-    context: ReconcileContext<Deployment>,
-    deployment: Deployment,
-    sets: readonly ReplicaSet[],
-    names: ReturnType<typeof namesIn>,
-  ) {
-    this.#context = context;
-    this.#names = names;
-    this.#deployment = deployment;
-    this.sets = sets;
+/**
+ * Makes the ReplicaSet of the present template, or gives it the newest revision and the annotations of the Deployment, as
+ * `kubectl rollout undo` reads them. Returns it as it is then; a paused Deployment makes none.
+ */
+async function keepCurrent(
+  deployment: Deployment,
+  { present, old }: { readonly present: ReplicaSet | undefined; readonly old: readonly ReplicaSet[] },
+  { client, create }: ReconcileContext<Deployment>,
+  domain: ApiDomain,
+): Promise<ReplicaSet | undefined> {
+  const { metadata, spec } = deployment;
+  const { minReadySeconds = 0, paused = false, selector, template } = spec;
+  if (present === undefined && paused) return undefined;
+  const { revision, history, lastApplied } = namesIn(domain);
+  const { [revision]: shown, [history]: _, [lastApplied]: __, ...inherited } = metadata.annotations ?? {};
+  const annotations: Record<string, string> = { ...present?.metadata.annotations, ...inherited };
+  const newest = Math.max(0, ...old.map((set) => revisionOf(set, domain)));
+  const own = annotations[revision];
+  if (own === undefined || Number(own) <= newest) {
+    annotations[revision] = String(newest + 1);
+    if (own !== undefined) annotations[history] = [annotations[history], own].filter(Boolean).join(",");
   }
-
-  /** The ReplicaSet of the present template. */
-  get current(): ReplicaSet | undefined {
-    return this.sets.find(({ spec }) =>
-      isDeepStrictEqual(comparable(spec.template), comparable(this.#deployment.spec.template)),
-    );
+  if (shown !== annotations[revision]) {
+    const merge = { metadata: { annotations: { [revision]: annotations[revision] } } };
+    await client.kind(Deployment).patch(metadata.name, { merge }, { in: metadata.namespace });
   }
-
-  get #old(): readonly ReplicaSet[] {
-    const { current } = this;
-    return this.sets.filter((set) => set !== current);
+  if (present !== undefined) {
+    const next = {
+      ...present,
+      metadata: { ...present.metadata, annotations },
+      spec: { ...present.spec, minReadySeconds },
+    };
+    return isDeepStrictEqual(next, present) ? present : client.kind(ReplicaSet).replace(next);
   }
-
-  async step(): Promise<void> {
-    const { paused = false, replicas = 1, strategy } = this.#deployment.spec;
-    if (this.current !== undefined) await this.#revise(this.current);
-    // Sets that have not followed their last change would have pods counted wrong.
-    if (this.sets.some(({ metadata, status }) => status.observedGeneration !== metadata.generation)) return;
-    const active = this.sets.filter((set) => wantedOf(set) > 0);
-    const isScaled = active.some(
-      ({ metadata }) => Number(metadata.annotations?.[this.#names.desired] ?? replicas) !== replicas,
-    );
-    if (paused || isScaled) await this.#scaleInProportion(active);
-    else if (strategy.type === "Recreate") await this.#recreate(replicas);
-    else await this.#roll(replicas);
-    if (this.#isComplete()) await this.#forgetOld();
-  }
-
-  async #roll(replicas: number): Promise<void> {
-    const { maxSurge, maxUnavailable } = limitsOf(this.#deployment);
-    const total = sum(this.sets, (set) => Math.max(wantedOf(set), set.status.replicas));
-    const room = Math.max(0, replicas + maxSurge - total);
-    const { current } = this;
-    if (current === undefined) return void (await this.#create(Math.min(replicas, room)));
-    const wanted = wantedOf(current);
-    if (wanted > replicas) return this.#scale(current, replicas);
-    if (wanted < replicas && room > 0) return this.#scale(current, Math.min(replicas, wanted + room));
-    const old = this.#old.filter((set) => wantedOf(set) > 0);
-    const minAvailable = replicas - maxUnavailable;
-    let spare = sum(this.sets, wantedOf) - minAvailable - (wanted - availableOf(current));
-    // Old pods that are not available go first.
-    for (const set of old) {
-      const doomed = Math.min(spare, wantedOf(set) - availableOf(set));
-      if (doomed <= 0) continue;
-      spare -= doomed;
-      await this.#scale(set, wantedOf(set) - doomed);
-    }
-    let surplus = Math.min(spare, sum(this.sets, availableOf) - minAvailable);
-    for (const set of this.#old) {
-      const doomed = Math.min(surplus, wantedOf(set));
-      if (doomed <= 0) continue;
-      surplus -= doomed;
-      await this.#scale(set, wantedOf(set) - doomed);
-    }
-  }
-
-  async #recreate(replicas: number): Promise<void> {
-    const old = this.#old;
-    const running = old.filter((set) => wantedOf(set) > 0);
-    for (const set of running) await this.#scale(set, 0);
-    const owners = new Set(old.map(({ metadata }) => metadata.uid));
-    const pods = this.#context.lister.list(Pod, this.#deployment.metadata.namespace);
-    const isOld = (pod: Pod): boolean => owners.has(controllerOf(pod)?.uid ?? "");
-    const ends = (pod: Pod): boolean => isActive(pod) || pod.metadata.deletionTimestamp !== undefined;
-    if (running.length > 0 || pods.some((pod) => isOld(pod) && ends(pod))) return;
-    const { current } = this;
-    if (current === undefined) await this.#create(replicas);
-    else await this.#scale(current, replicas);
-  }
-
-  /** Follows a change of the number of replicas, also while paused or in the middle of a rollout. */
-  async #scaleInProportion(active: readonly ReplicaSet[]): Promise<void> {
-    const { replicas = 1, strategy } = this.#deployment.spec;
-    const only = active.length > 1 ? undefined : (active[0] ?? this.current ?? this.sets.at(-1));
-    if (only !== undefined) return this.#scale(only, replicas);
-    if (active.length === 0) return;
-    const { current } = this;
-    if (current !== undefined && wantedOf(current) === replicas && availableOf(current) === replicas) {
-      for (const set of this.#old) if (wantedOf(set) > 0) await this.#scale(set, 0);
-      return;
-    }
-    if (strategy.type === "Recreate") return;
-    const total = sum(active, wantedOf);
-    const allowed = replicas > 0 ? replicas + limitsOf(this.#deployment).maxSurge : 0;
-    const toAdd = allowed - total;
-    const sorted = active.toSorted((a, b) => wantedOf(b) - wantedOf(a) || (toAdd > 0 ? byAge(b, a) : byAge(a, b)));
-    let left = toAdd;
-    const shares = sorted.map((set) => {
-      const before = Number(set.metadata.annotations?.[this.#names.max] ?? allowed) || allowed || 1;
-      const exact = Math.round((wantedOf(set) * allowed) / before) - wantedOf(set);
-      const share = toAdd > 0 ? Math.min(Math.max(exact, 0), left) : Math.max(Math.min(exact, 0), left);
-      left -= share;
-      return share;
-    });
-    for (const [index, set] of sorted.entries()) {
-      await this.#scale(set, Math.max(0, wantedOf(set) + shares[index]! + (index === 0 ? left : 0)));
-    }
-  }
-
-  #annotations(): Readonly<Record<string, string>> {
-    const { replicas = 1 } = this.#deployment.spec;
-    const { maxSurge } = limitsOf(this.#deployment);
-    return { [this.#names.desired]: String(replicas), [this.#names.max]: String(replicas + maxSurge) };
-  }
-
-  /** Sets the number of replicas. Numbers are those of a version, so a change by somebody else is a conflict. */
-  async #scale(set: ReplicaSet, replicas: number): Promise<void> {
-    const annotations = { ...set.metadata.annotations, ...this.#annotations() };
-    if (wantedOf(set) === replicas && isDeepStrictEqual(annotations, set.metadata.annotations)) return;
-    await this.#write(set, { ...set, metadata: { ...set.metadata, annotations }, spec: { ...set.spec, replicas } });
-    if (wantedOf(set) === replicas) return;
-    const direction = replicas > wantedOf(set) ? "up" : "down";
-    const note = `Scaled ${direction} replica set ${set.metadata.name} from ${wantedOf(set)} to ${replicas}`;
-    this.#context.event("Normal", "ScalingReplicaSet", note, { action: "ScaleReplicaSet" });
-  }
-
-  async #write(set: ReplicaSet, next: ReplicaSet): Promise<void> {
-    const { namespace } = set.metadata;
-    const written = await this.#context.client.kind(ReplicaSet).replace(next, { in: namespace });
-    this.sets = this.sets.map((one) => (one === set ? written : one));
-  }
-
-  /** Gives the present set the newest revision and the annotations of the Deployment, as `kubectl rollout undo` reads them. */
-  async #revise(set: ReplicaSet): Promise<void> {
-    const { revision, history } = this.#names;
-    const newest = Math.max(0, ...this.#old.map((one) => revisionOf(one, revision)));
-    const own = revisionOf(set, revision);
-    const annotations: Record<string, string> = { ...set.metadata.annotations, ...this.#inherited() };
-    if (own <= newest) {
-      const earlier = [annotations[history], own === 0 ? undefined : String(own)].filter((one) => one !== undefined);
-      if (earlier.length > 0) annotations[history] = earlier.join(",");
-      annotations[revision] = String(newest + 1);
-    }
-    const { minReadySeconds } = this.#deployment.spec;
-    if (
-      !isDeepStrictEqual(annotations, set.metadata.annotations) ||
-      (minReadySeconds ?? 0) !== (set.spec.minReadySeconds ?? 0)
-    ) {
-      const spec = { ...set.spec, minReadySeconds: minReadySeconds ?? 0 };
-      await this.#write(set, { ...set, metadata: { ...set.metadata, annotations }, spec });
-    }
-    await this.#showRevision(annotations[revision] ?? "1");
-  }
-
-  /** Returns the annotations of the Deployment that its sets have, too. */
-  #inherited(): Record<string, string> {
-    const { revision, history, desired, max, lastApplied } = this.#names;
-    const own = new Set([revision, history, desired, max, lastApplied]);
-    return Object.fromEntries(
-      Object.entries(this.#deployment.metadata.annotations ?? {}).filter(([name]) => !own.has(name)),
-    );
-  }
-
-  async #showRevision(value: string): Promise<void> {
-    const { name, namespace, annotations } = this.#deployment.metadata;
-    if (annotations?.[this.#names.revision] === value) return;
-    const merge = { metadata: { annotations: { [this.#names.revision]: value } } };
-    await this.#context.client.kind(Deployment).patch(name, { merge }, { in: namespace });
-  }
-
-  /** Makes the set of the present template. Returns `undefined` when its name belongs to another one. */
-  async #create(replicas: number): Promise<ReplicaSet | undefined> {
-    const { metadata, spec, status } = this.#deployment;
-    const hash = hashOf(comparable(spec.template), status.collisionCount);
-    const labels = { ...spec.template.metadata?.labels, [hashLabel]: hash };
-    const name = `${metadata.name}-${hash}`;
-    const calls = this.#context.client.kind(ReplicaSet).in(metadata.namespace ?? "");
-    const revision = String(Math.max(0, ...this.sets.map((one) => revisionOf(one, this.#names.revision))) + 1);
-    try {
-      const created = await calls.create({
-        metadata: {
-          name,
-          labels,
-          annotations: { ...this.#inherited(), ...this.#annotations(), [this.#names.revision]: revision },
-          ownerReferences: [referenceToOwner(this.#deployment)],
-        },
-        spec: {
-          replicas,
-          minReadySeconds: spec.minReadySeconds ?? 0,
-          selector: { ...spec.selector, matchLabels: { ...spec.selector?.matchLabels, [hashLabel]: hash } },
-          template: { ...spec.template, metadata: { ...spec.template.metadata, labels } },
-        },
-      });
-      this.sets = [...this.sets, created];
-      await this.#showRevision(revision);
-      const note = `Scaled up replica set ${name} from 0 to ${replicas}`;
-      this.#context.event("Normal", "ScalingReplicaSet", note, { action: "ScaleReplicaSet" });
-      return created;
-    } catch (error) {
-      if (!(error instanceof ApiError && error.reason === "AlreadyExists")) throw error;
-      const present = await calls.find(name);
-      const isOwn = present !== undefined && controllerOf(present)?.uid === metadata.uid;
-      const isSame = isOwn && isDeepStrictEqual(comparable(present.spec.template), comparable(spec.template));
-      this.collided = present !== undefined && !isSame;
-      return undefined;
-    }
-  }
-
-  #isComplete(): boolean {
-    const { replicas = 1 } = this.#deployment.spec;
-    const { current } = this;
-    return (
-      current?.status.replicas === replicas &&
-      availableOf(current) === replicas &&
-      sum(this.#old, (set) => set.status.replicas) === 0
-    );
-  }
-
-  /** Deletes old sets beyond the limit of the history, oldest revision first. */
-  async #forgetOld(): Promise<void> {
-    const { revisionHistoryLimit = 10 } = this.#deployment.spec;
-    const idle = this.#old.filter((set) => wantedOf(set) === 0 && set.status.replicas === 0);
-    const { revision } = this.#names;
-    const doomed = idle
-      .toSorted((a, b) => revisionOf(a, revision) - revisionOf(b, revision))
-      .slice(0, Math.max(0, idle.length - revisionHistoryLimit));
-    for (const set of doomed) await remove(this.#context, ReplicaSet, set);
-  }
+  const hash = hashOf(bare(template));
+  const labels = { ...template.metadata?.labels, [hashLabel]: hash };
+  return create(ReplicaSet, {
+    metadata: { name: `${metadata.name}-${hash}`, labels, annotations },
+    spec: {
+      replicas: 0,
+      minReadySeconds,
+      selector: { ...selector, matchLabels: { ...selector?.matchLabels, [hashLabel]: hash } },
+      template: { ...template, metadata: { ...template.metadata, labels } },
+    },
+  });
 }
 
-/** Returns a template without the label that its set has added. */
-function comparable({ metadata, spec }: Deployment["spec"]["template"]): unknown {
-  const { [hashLabel]: _, ...labels } = metadata?.labels ?? {};
-  const { annotations = {} } = metadata ?? {};
-  return { annotations, labels, spec };
+const isComplete = (
+  { spec: { replicas = 1 } }: Deployment,
+  sets: readonly ReplicaSet[],
+  current?: ReplicaSet,
+): boolean =>
+  current !== undefined && availableOf(current) === replicas && sum(sets, ({ status }) => status.replicas) === replicas;
+
+/** Deletes old ReplicaSets beyond the limit of the history, oldest revision first. */
+async function forgetOld(
+  { spec: { revisionHistoryLimit = 10 } }: Deployment,
+  old: readonly ReplicaSet[],
+  { remove }: ReconcileContext<Deployment>,
+  domain: ApiDomain,
+): Promise<void> {
+  const byRevision = old.toSorted((a, b) => revisionOf(a, domain) - revisionOf(b, domain));
+  for (const set of byRevision.slice(0, Math.max(0, old.length - revisionHistoryLimit))) await remove(ReplicaSet, set);
 }

@@ -1,10 +1,8 @@
 /** The parts that all controllers of the simulation are given, and the names by which the simulation is known. */
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Random } from "#std/random.ts";
 
 export interface SimulationParts {
   readonly domain: ApiDomain;
-  readonly random: Random;
   /** The time in milliseconds from the start of a pod until it is Ready, or until it ends by itself. */
   readonly readyAfterMs: number;
 }

@@ -1,112 +1,68 @@
 /** Keeps the number of pods that a ReplicaSet wants. Source: upstream's `pkg/controller/replicaset`. */
-import type { ReconcileContext, RunnableController } from "#client/controllers.ts";
-import { after, controller } from "#client/controllers.ts";
+import { controller, inBatches, setCondition } from "#client/controllers.ts";
 import { Pod, ReplicaSet } from "#client/kinds.ts";
 import { oneLine } from "#std/printable.ts";
-import {
-  adopters,
-  claim,
-  createPod,
-  inBatches,
-  isActive,
-  isAvailable,
-  readOwned,
-  readySince,
-  remove,
-  withCondition,
-  writeStatus,
-} from "./owned.ts";
 import type { SimulationParts } from "./parts.ts";
+import { isActive, isAvailable, isReady, podOf, readySince, untilAvailable } from "./pods.ts";
 
 /** The pods that one call makes or deletes at most. */
 const burstMax = 500;
 
-export const replicaSetController = ({ domain }: SimulationParts): RunnableController =>
+export const replicaSetController = ({ domain }: SimulationParts) =>
   controller(ReplicaSet, {
-    name: "replicaset",
     owns: [Pod],
-    watches: [[Pod, adopters(ReplicaSet)]],
+    selector: ({ spec }) => spec.selector,
     concurrency: 5,
-    async reconcile(set, context) {
+    async reconcile(set, { claim, readOwned, create, remove, replaceStatus, client }) {
       const { replicas = 1, minReadySeconds = 0, template } = set.spec;
-      let pods = (await claim(context, [ReplicaSet, set], Pod)).filter(isActive);
+      let pods = (await claim(Pod)).filter(isActive);
+      // Memory may lack pods that were made just before, so a difference counts only if the server has it, too.
+      if (pods.length !== replicas) pods = (await readOwned(Pod)).filter(isActive);
+      const missing = Array.from({ length: Math.min(Math.max(0, replicas - pods.length), burstMax) });
+      const surplus = pods
+        .toSorted((a, b) => compare(deletionRank(a, domain.rename), deletionRank(b, domain.rename)))
+        .slice(0, Math.min(Math.max(0, pods.length - replicas), burstMax));
+      const draft = podOf(template, { metadata: { generateName: `${set.metadata.name}-` } });
       let failure: unknown;
-      if (pods.length !== replicas) {
-        pods = (await readOwned(context, set, Pod)).filter(isActive);
-        const costOf = domain.rename("controller.kubernetes.io/pod-deletion-cost");
-        try {
-          await scale(context, set, pods, costOf);
-        } catch (error) {
-          failure = error;
-        }
+      try {
+        await inBatches(missing, async () => pods.push(await create(Pod, draft)));
+        await inBatches(surplus, async (pod) => {
+          await remove(Pod, pod);
+          pods.splice(pods.indexOf(pod), 1);
+        });
+      } catch (error) {
+        failure = error;
       }
-      const nowMs = context.client.clock.now();
-      const ready = pods.filter((pod) => readySince(pod) !== undefined);
-      const available = ready.filter((pod) => isAvailable(pod, minReadySeconds, nowMs));
-      const labels = Object.entries(template.metadata?.labels ?? {});
-      const labeled = pods.filter(({ metadata }) => labels.every(([key, value]) => metadata.labels?.[key] === value));
-      const { conditions } = set.status;
+      const nowMs = client.clock.now();
       const message = failure instanceof Error ? oneLine(failure.message) : "";
-      await writeStatus(context, ReplicaSet, set, {
+      const failed = { type: "ReplicaFailure", status: "True", reason: "FailedCreate", message };
+      const conditions = set.status.conditions?.filter(({ type }) => type !== failed.type);
+      const labels = Object.entries(template.metadata?.labels ?? {});
+      const isLabeled = ({ metadata }: Pod) => labels.every(([key, value]) => metadata.labels?.[key] === value);
+      const ready = pods.filter(isReady).length;
+      const available = pods.filter((pod) => isAvailable(pod, minReadySeconds, nowMs)).length;
+      await replaceStatus({
         replicas: pods.length,
-        fullyLabeledReplicas: labeled.length || undefined,
-        readyReplicas: ready.length || undefined,
-        availableReplicas: available.length || undefined,
+        fullyLabeledReplicas: pods.filter(isLabeled).length || undefined,
+        readyReplicas: ready || undefined,
+        availableReplicas: available || undefined,
         observedGeneration: set.metadata.generation,
-        conditions:
-          failure === undefined
-            ? conditions?.filter(({ type }) => type !== "ReplicaFailure")
-            : withCondition(
-                conditions,
-                { type: "ReplicaFailure", status: "True", reason: "FailedCreate", message },
-                nowMs,
-              ),
+        conditions: failure === undefined ? conditions : setCondition(set.status.conditions, failed, nowMs),
       });
       if (failure !== undefined) throw failure;
-      return available.length < ready.length ? after(minReadySeconds * 1000) : undefined;
+      return untilAvailable(ready, available, minReadySeconds);
     },
   });
 
-/** Makes or deletes pods. `pods` are the active ones, which it changes to those that are there then. */
-async function scale(
-  context: ReconcileContext<ReplicaSet>,
-  set: ReplicaSet,
-  pods: Pod[],
-  costAnnotation: string,
-): Promise<void> {
-  const missing = (set.spec.replicas ?? 1) - pods.length;
-  if (missing > 0) {
-    const names = Array.from({ length: Math.min(missing, burstMax) });
-    await inBatches(names, async () => pods.push(await createPod(context, set, set.spec.template)));
-    return;
-  }
-  const rank = (pod: Pod): readonly number[] => deletionRank(pod, costAnnotation);
-  const doomed = pods.toSorted((a, b) => compareRanks(rank(a), rank(b))).slice(0, Math.min(-missing, burstMax));
-  await inBatches(doomed, async (pod) => {
-    await remove(context, Pod, pod);
-    pods.splice(pods.indexOf(pod), 1);
-  });
-}
-
 /** Returns the reasons to delete a pod before others, the strongest first, as small numbers. Source: `ActivePodsWithRanks`. */
-function deletionRank(pod: Pod, costAnnotation: string): readonly number[] {
-  const { metadata, spec, status } = pod;
-  const phase = ["Pending", "Unknown", "Running"].indexOf(status.phase ?? "Pending");
-  const readyMs = readySince(pod);
-  const cost = Number(metadata.annotations?.[costAnnotation] ?? 0);
-  const restarts = Math.max(0, ...(status.containerStatuses ?? []).map(({ restartCount }) => restartCount));
-  return [
-    spec.nodeName === undefined ? 0 : 1,
-    phase,
-    readyMs === undefined ? 0 : 1,
-    Number.isFinite(cost) ? cost : 0,
-    -(readyMs ?? 0),
-    -restarts,
-    -Date.parse(metadata.creationTimestamp),
-  ];
+function deletionRank(pod: Pod, rename: (name: string) => string): readonly number[] {
+  const { metadata, spec } = pod;
+  const cost = Number(metadata.annotations?.[rename("controller.kubernetes.io/pod-deletion-cost")] ?? 0) || 0;
+  const youth = -Date.parse(metadata.creationTimestamp);
+  return [spec.nodeName === undefined ? 0 : 1, isReady(pod) ? 1 : 0, cost, isReady(pod) ? -readySince(pod) : 0, youth];
 }
 
-function compareRanks(a: readonly number[], b: readonly number[]): number {
+function compare(a: readonly number[], b: readonly number[]): number {
   const at = a.findIndex((value, index) => value !== b[index]);
   return at < 0 ? 0 : a[at]! - b[at]!;
 }

@@ -3,24 +3,16 @@
  * Source: upstream's `pkg/controller/history`.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { PodTemplateSpec } from "#api/core/v1.ts";
-import { ApiError } from "#client/api-error.ts";
 import type { ReconcileContext } from "#client/controllers.ts";
-import type { Kind } from "#client/kind.ts";
-import { ControllerRevision, type DaemonSet, type StatefulSet } from "#client/kinds.ts";
-import { referenceToOwner } from "#client/owner.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
-import { claim, hashOf, remove } from "./owned.ts";
+import { ControllerRevision, type DaemonSet, type PodTemplateSpec, type StatefulSet } from "#client/kinds.ts";
+import { hashOf } from "./pods.ts";
 
 type Revised = StatefulSet | DaemonSet;
 
+/** The label of pods with the hash or the name of their revision. */
+export const revisionLabel = "controller-revision-hash";
+
 const dataOf = (template: PodTemplateSpec) => ({ spec: { template: { ...template, $patch: "replace" } } });
-
-const hashLabelIn = ({ rename }: ApiDomain): string => rename("controller.kubernetes.io/hash");
-
-/** Returns the hash of a revision, which labels of pods have. */
-export const revisionHash = ({ metadata }: ControllerRevision, domain: ApiDomain): string =>
-  metadata.labels?.[hashLabelIn(domain)] ?? "";
 
 /** Returns the template that a revision keeps. */
 export function templateOf({ data }: ControllerRevision): PodTemplateSpec {
@@ -30,46 +22,34 @@ export function templateOf({ data }: ControllerRevision): PodTemplateSpec {
 
 /** Returns all revisions, oldest first; the last one is that of the present template, which is made if there is none. */
 export async function keepRevisions<T extends Revised>(
-  context: ReconcileContext<T>,
-  [kind, owner]: readonly [Kind<T>, T],
-  domain: ApiDomain,
+  { metadata, spec: { template } }: T,
+  { claim, create, client }: ReconcileContext<T>,
 ): Promise<readonly ControllerRevision[]> {
-  const revisions = await claim(context, [kind, owner], ControllerRevision);
-  const sorted = revisions.toSorted((a, b) => Number(a.revision) - Number(b.revision));
-  const data = dataOf(owner.spec.template);
-  const calls = context.client.kind(ControllerRevision).in(owner.metadata.namespace ?? "");
+  const sorted = (await claim(ControllerRevision)).toSorted((a, b) => Number(a.revision) - Number(b.revision));
   const newest = sorted.at(-1);
-  const revision = Number(newest?.revision ?? 0) + 1;
+  const data = dataOf(template);
   const same = sorted.findLast((one) => isDeepStrictEqual(one.data, data));
   if (same !== undefined && same === newest) return sorted;
-  if (same !== undefined) {
-    const renewed = await calls.patch(same.metadata.name, { merge: { revision } });
-    return [...sorted.filter((one) => one !== same), renewed];
-  }
-  for (let collisions = 0; ; collisions++) {
-    const hash = hashOf(data, collisions);
-    const name = `${owner.metadata.name}-${hash}`;
-    const labels = { ...owner.spec.template.metadata.labels, [hashLabelIn(domain)]: hash };
-    try {
-      const metadata = { name, labels, ownerReferences: [referenceToOwner(owner)] };
-      return [...sorted, await calls.create({ metadata, data, revision })];
-    } catch (error) {
-      if (!(error instanceof ApiError && error.reason === "AlreadyExists")) throw error;
-      const present = await calls.find(name);
-      // Memory may not have it yet.
-      if (present !== undefined && isDeepStrictEqual(present.data, data)) return [...sorted, present];
-    }
-  }
+  const revision = Number(newest?.revision ?? 0) + 1;
+  const hash = hashOf(template);
+  const labels = { ...template.metadata?.labels, [revisionLabel]: hash };
+  const last =
+    same === undefined
+      ? await create(ControllerRevision, { metadata: { name: `${metadata.name}-${hash}`, labels }, data, revision })
+      : await client
+          .kind(ControllerRevision)
+          .patch(same.metadata.name, { merge: { revision } }, { in: metadata.namespace });
+  return [...sorted.filter((one) => one !== same), last];
 }
 
-/** Deletes the oldest revisions that no pod has, beyond the limit of the history. */
+/** Deletes the oldest revisions beyond the limit of the history, but none that is in use. */
 export async function forgetRevisions<T extends Revised>(
-  context: ReconcileContext<T>,
   { spec: { revisionHistoryLimit = 10 } }: T,
+  { remove }: ReconcileContext<T>,
   revisions: readonly ControllerRevision[],
-  isLive: (revision: ControllerRevision) => boolean,
+  isUsed: (revision: ControllerRevision) => boolean,
 ): Promise<void> {
-  const idle = revisions.filter((one) => !isLive(one));
-  const doomed = idle.slice(0, Math.max(0, idle.length - revisionHistoryLimit));
-  for (const revision of doomed) await remove(context, ControllerRevision, revision);
+  const idle = revisions.filter((one) => !isUsed(one));
+  for (const one of idle.slice(0, Math.max(0, idle.length - revisionHistoryLimit)))
+    await remove(ControllerRevision, one);
 }

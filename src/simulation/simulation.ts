@@ -3,7 +3,7 @@
  * anything. They are a program of the client library, with a user of its own. `docs/simulation.md` says what they do.
  */
 import { connect, type Cluster } from "#client/cluster.ts";
-import { LeadershipLostError, run, type RunnableController } from "#client/controllers.ts";
+import { LeadershipLostError, run } from "#client/controllers.ts";
 import type { LeaseTimes } from "#client/leader-election.ts";
 import { ClusterRole, ClusterRoleBinding, Lease, StorageClass } from "#client/kinds.ts";
 import type { Transport } from "#client/transport.ts";
@@ -13,12 +13,13 @@ import { cronJobController } from "./cron-jobs.ts";
 import { daemonSetController } from "./daemon-sets.ts";
 import { deploymentController } from "./deployments.ts";
 import { jobController } from "./jobs.ts";
+import { kubeletController } from "./kubelet.ts";
 import { loadBalancerController } from "./load-balancers.ts";
 import { keepNode, renewalMs } from "./node.ts";
 import { nodeName, simulationDomain, type SimulationParts } from "./parts.ts";
-import { podController } from "./pods.ts";
 import { replicaSetController } from "./replica-sets.ts";
 import { rulesIn, simulationUser } from "./rights.ts";
+import { schedulerController } from "./scheduler.ts";
 import { statefulSetController } from "./stateful-sets.ts";
 import { claimController, volumeController } from "./volumes.ts";
 
@@ -68,12 +69,13 @@ export async function openSimulation(options: SimulationOptions): Promise<Simula
   };
 }
 
-const controllersOf = (parts: SimulationParts): readonly RunnableController[] => [
-  podController(parts),
+const controllersOf = (parts: SimulationParts) => [
+  schedulerController(),
+  kubeletController(parts),
   replicaSetController(parts),
   deploymentController(parts),
   statefulSetController(parts),
-  daemonSetController(parts),
+  daemonSetController(),
   jobController(parts),
   cronJobController(parts),
   claimController(parts),
@@ -123,30 +125,15 @@ async function isTaken(cluster: Cluster, { clock, domain, log }: SimulationOptio
 
 /** Gives the user of the simulation its rights, and the cluster a class of volumes that can be had. */
 async function giveRights(admin: Cluster, { domain }: SimulationOptions): Promise<void> {
-  const name = simulationUser;
-  const group = domain.rename("rbac.authorization.k8s.io");
-  await admin.kind(ClusterRole).apply({ metadata: { name }, rules: rulesIn(domain) }, { force: true });
-  await admin.kind(ClusterRoleBinding).apply(
-    {
-      metadata: { name },
-      roleRef: { apiGroup: group, kind: "ClusterRole", name },
-      subjects: [{ apiGroup: group, kind: "User", name }],
-    },
-    { force: true },
-  );
+  const metadata = { name: simulationUser };
+  const apiGroup = domain.rename("rbac.authorization.k8s.io");
+  const roleRef = { apiGroup, kind: "ClusterRole", name: simulationUser };
+  const subjects = [{ apiGroup, kind: "User", name: simulationUser }];
+  await admin.kind(ClusterRole).apply({ metadata, rules: rulesIn(domain) }, { force: true });
+  await admin.kind(ClusterRoleBinding).apply({ metadata, roleRef, subjects }, { force: true });
   const classes = await Array.fromAsync(admin.kind(StorageClass).list());
-  if (classes.some(({ metadata }) => metadata.name !== "simulated")) return;
-  await admin.kind(StorageClass).apply(
-    {
-      metadata: {
-        name: "simulated",
-        annotations: { [domain.rename("storageclass.kubernetes.io/is-default-class")]: "true" },
-      },
-      provisioner: simulationDomain,
-      reclaimPolicy: "Delete",
-      volumeBindingMode: "Immediate",
-      allowVolumeExpansion: true,
-    },
-    { force: true },
-  );
+  if (classes.some(({ metadata: { name } }) => name !== "simulated")) return;
+  const annotations = { [domain.rename("storageclass.kubernetes.io/is-default-class")]: "true" };
+  const simulated = { metadata: { name: "simulated", annotations }, provisioner: simulationDomain };
+  await admin.kind(StorageClass).apply({ ...simulated, allowVolumeExpansion: true }, { force: true });
 }

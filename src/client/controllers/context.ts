@@ -4,26 +4,21 @@ import { millisecondsOf, type WaitTime } from "#std/go-duration.ts";
 import { isObject } from "#std/is-object.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { timestampOf } from "#meta/time.ts";
-import type { Cluster, KindClient } from "../cluster.ts";
+import type { KindClient } from "../cluster.ts";
 import type { Apply } from "../draft.ts";
 import type { Informer } from "../informer.ts";
 import type { Kind } from "../kind.ts";
 import { referenceToOwner } from "../owner.ts";
 import { type Conditions, stateConditions, type StoredCondition } from "./conditions.ts";
-import type { Lister, ObjectKey, ReconcileContext, RunnableController } from "./definition.ts";
+import type { Lister, ObjectKey, ReconcileContext } from "./definition.ts";
 import type { EventRecorder } from "../event-recorder.ts";
 import type { InformerSet } from "./informers.ts";
 import { appliedPart, hasAtomicConditions } from "./owned-fields.ts";
-import { checkScope, claimOwned, createOwned, ownedInformer, readOwned, removeObject } from "./owned-objects.ts";
+import { checkScope, claimOwned, createOwned, ownedInformer, readOwned, removeObject, type OwnerParts } from "./owned-objects.ts";
 
 /** The parts that all reconciles of a controller share. */
-export interface ContextParts {
-  readonly controller: RunnableController;
-  readonly client: Cluster;
-  readonly informers: InformerSet;
+export interface ContextParts extends OwnerParts {
   readonly events: EventRecorder;
-  /** Aborted when the work has to end. */
-  readonly signal: AbortSignal;
   /** Queues an object. */
   readonly queue: (key: string, afterMs: number) => void;
 }

@@ -3,12 +3,22 @@ import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import { compileLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
 import type { LabelSelector } from "#meta/selector.ts";
 import { ApiError } from "../api-error.ts";
+import type { Cluster } from "../cluster.ts";
 import type { Draft } from "../draft.ts";
 import type { Informer } from "../informer.ts";
 import type { Kind } from "../kind.ts";
 import { controllerOf, referenceToOwner } from "../owner.ts";
-import type { ContextParts } from "./context.ts";
 import type { RunnableController } from "./definition.ts";
+import type { InformerSet } from "./informers.ts";
+
+/** The parts that all reconciles of a controller have for what belongs to its objects. */
+export interface OwnerParts {
+  readonly controller: RunnableController;
+  readonly client: Cluster;
+  readonly informers: InformerSet;
+  /** Aborted when the work has to end. */
+  readonly signal: AbortSignal;
+}
 
 /** Returns the selector of an object; `undefined` when it selects nothing, as an absent, empty or invalid one does. */
 export function selectorOf({ options }: RunnableController, object: ApiObject): LabelSelector | undefined {
@@ -19,7 +29,7 @@ export function selectorOf({ options }: RunnableController, object: ApiObject): 
 
 /** Returns the informer of a kind in `owns`. */
 export function ownedInformer(
-  { controller, informers }: ContextParts,
+  { controller, informers }: OwnerParts,
   { metadata }: ApiObject,
   kind: Kind,
 ): Informer<ApiObject> {
@@ -30,7 +40,7 @@ export function ownedInformer(
 }
 
 /** Adopts the objects that the owner selects and nobody controls, and releases those that it does not select any more. */
-export async function claimOwned(parts: ContextParts, owner: ApiObject, kind: Kind): Promise<ApiObject[]> {
+export async function claimOwned(parts: OwnerParts, owner: ApiObject, kind: Kind): Promise<ApiObject[]> {
   const { uid, namespace } = owner.metadata;
   const selector = selectorOf(parts.controller, owner);
   const claimed: ApiObject[] = [];
@@ -52,14 +62,14 @@ export async function claimOwned(parts: ContextParts, owner: ApiObject, kind: Ki
   return claimed;
 }
 
-async function isAlive({ client, controller, signal }: ContextParts, { metadata }: ApiObject): Promise<boolean> {
+async function isAlive({ client, controller, signal }: OwnerParts, { metadata }: ApiObject): Promise<boolean> {
   const { name = "", namespace, uid } = metadata;
   const current = await client.kind(controller.kind).find(name, { in: namespace, signal });
   return current?.metadata.uid === uid && current?.metadata.deletionTimestamp === undefined;
 }
 
 function refer(
-  { client, signal }: ContextParts,
+  { client, signal }: OwnerParts,
   kind: Kind,
   { metadata: { name = "", namespace, uid, resourceVersion } }: ApiObject,
   ownerReferences: readonly OwnerReference[],
@@ -69,7 +79,7 @@ function refer(
 }
 
 /** Reads the objects that the owner controls from the server. */
-export async function readOwned(parts: ContextParts, owner: ApiObject, kind: Kind): Promise<ApiObject[]> {
+export async function readOwned(parts: OwnerParts, owner: ApiObject, kind: Kind): Promise<ApiObject[]> {
   const { client, controller, signal } = parts;
   const { uid, namespace } = owner.metadata;
   const labels = controller.options.selector?.(owner)?.matchLabels ?? {};
@@ -85,7 +95,7 @@ interface Creation<K extends ApiObject> {
 
 /** Creates an object, or finds the one of this name that was created before. */
 export async function createOwned<K extends ApiObject>(
-  { client, signal }: ContextParts,
+  { client, signal }: OwnerParts,
   owner: ApiObject,
   { kind, object, owned }: Creation<K>,
 ): Promise<K> {
@@ -114,7 +124,11 @@ export function checkScope(owner: ApiObject, kind: Kind): void {
 }
 
 /** Deletes this object, and not another one that has its name now. */
-export async function removeObject({ client, signal }: ContextParts, kind: Kind, { metadata }: ApiObject): Promise<void> {
+export async function removeObject(
+  { client, signal }: OwnerParts,
+  kind: Kind,
+  { metadata }: ApiObject,
+): Promise<void> {
   const { name = "", namespace, uid = "" } = metadata;
   const options = { in: namespace, preconditions: { uid }, propagation: "Background", signal } as const;
   try {

@@ -4,9 +4,9 @@ import { type FieldError, invalid, notSupported, required } from "#meta/field-er
 import { FieldPath } from "#meta/field-path.ts";
 import type { PodRules } from "../core/pod-validation/rules.ts";
 import { invalidSelector, validateCounts } from "../apps/workload-validation.ts";
-import { cronScheduleError } from "./cron-schedule.ts";
+import { cronScheduleError } from "#meta/cron-schedule.ts";
 import { validateJobSpec } from "./job-validation.ts";
-import { isTimeZone } from "./time-zone.ts";
+import { isTimeZone } from "#meta/time-zone.ts";
 
 const policies = ["Allow", "Forbid", "Replace"];
 /** The maximum number of characters of a schedule in a message. */
