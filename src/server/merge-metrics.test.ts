@@ -8,6 +8,7 @@ import { systemClock } from "#std/clock.ts";
 import { Metrics } from "#std/metrics.ts";
 import { startServer } from "./start-server.ts";
 import { countedMetrics, gaugeRule, mergeMetrics } from "./merge-metrics.ts";
+import { QuantileSummary } from "#std/quantile-summary.ts";
 
 /** Returns the page of a process that has done some work. */
 function page(work: (metrics: Metrics) => void): string {
@@ -74,7 +75,13 @@ test("gauges of work add up, what all processes know alike does not, and the sta
 test("quantiles of a summary are the largest, and its count adds up", async () => {
   const pages = [0, 3].map((times) =>
     page((metrics) => {
-      const summary = metrics.summary({ name: "waits", help: "Waits.", quantiles: [0.5], keptMs: 1000, now: () => 0 });
+      const summary = metrics.summary({
+        name: "waits",
+        help: "Waits.",
+        quantiles: [0.5],
+        make: () => new QuantileSummary(1000),
+        now: () => 0,
+      });
       if (times > 0) summary.with().observe(1, 0, times);
       else summary.with();
     }),
@@ -93,7 +100,13 @@ test("what ended processes have counted is kept, without gauges and quantiles", 
         .histogram({ name: "times", help: "Times.", buckets: [1] })
         .with()
         .observe(by);
-      const summary = metrics.summary({ name: "waits", help: "Waits.", quantiles: [0.5], keptMs: 1000, now: () => 0 });
+      const summary = metrics.summary({
+        name: "waits",
+        help: "Waits.",
+        quantiles: [0.5],
+        make: () => new QuantileSummary(1000),
+        now: () => 0,
+      });
       summary.with().observe(by, 0, 1);
     }),
   );

@@ -3,6 +3,7 @@ import assert from "node:assert";
 import { test } from "node:test";
 import { type Deprecation, isHidden, Metrics } from "./metrics.ts";
 import { partOfPath, retainedBytes } from "./retained-for-tests.ts";
+import { QuantileSummary } from "./quantile-summary.ts";
 
 void test("counters, gauges and histograms print in order of names, label values escaped", () => {
   const metrics = new Metrics();
@@ -157,7 +158,7 @@ void test("label values that are not allowed are counted together, and how often
   metrics.gauge({ name: "b_now", help: "B", labels }).with("PUT", "1").set(4);
   metrics.histogram({ name: "c_sizes", help: "C", labels, buckets: [] }).with("PUT", "1").observe(1);
   metrics
-    .summary({ name: "d_times", help: "D", labels, quantiles: [], keptMs: 1000, now: () => 0 })
+    .summary({ name: "d_times", help: "D", labels, quantiles: [], make: () => new QuantileSummary(1000), now: () => 0 })
     .with("PUT", "1")
     .observe(5, 0);
   assert.strictEqual(metrics.counts.unexpected, 7);

@@ -8,7 +8,7 @@
 
 import { type AllowedLabels, LabelFilter } from "./allowed-labels.ts";
 import { ownText } from "./own-copy.ts";
-import { QuantileSummary } from "./quantile-summary.ts";
+import type { QuantileSummary } from "./quantile-summary.ts";
 
 interface MetricOptions {
   readonly name: string;
@@ -75,8 +75,8 @@ interface HistogramOptions extends MetricOptions {
 interface SummaryOptions extends MetricOptions {
   /** The quantiles that are shown, from 0 to 1. */
   readonly quantiles: readonly number[];
-  /** For how long values count in the quantiles, at most. */
-  readonly keptMs: number;
+  /** Makes what counts the values; programs without summaries do not load it. */
+  readonly make: () => QuantileSummary;
   /** Returns milliseconds of the clock whose times `observe` gets. */
   now(): number;
 }
@@ -273,16 +273,12 @@ export class Metrics {
   }
 
   summary(options: SummaryOptions): Family<Summary> {
-    const { children, family } = this.#family<QuantileSummary, Summary>(
-      options,
-      () => new QuantileSummary(options.keptMs),
-      (child, used) => ({
-        observe(value, nowMs, times) {
-          used();
-          child.observe(value, nowMs, times);
-        },
-      }),
-    );
+    const { children, family } = this.#family<QuantileSummary, Summary>(options, options.make, (child, used) => ({
+      observe(value, nowMs, times) {
+        used();
+        child.observe(value, nowMs, times);
+      },
+    }));
     this.#add(options, "summary", (lines) => printSummaries(options, children, lines));
     return family;
   }

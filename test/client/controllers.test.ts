@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { type Cluster, type KindClient } from "#client/cluster.ts";
 import { controller, run } from "#client/controllers.ts";
 import type { Kind, StoredObject } from "#client/kind.ts";
-import { ConfigMap, type CustomResourceDefinition, Deployment, Lease } from "#client/kinds.ts";
+import { ConfigMap, type CustomResourceDefinition, Deployment, Lease, Pod } from "#client/kinds.ts";
 import { Event } from "#client/kinds/events/v1.ts";
 import { parseYaml } from "#client/parse-yaml.ts";
 import { printTypes } from "#client/type-printer.ts";
@@ -176,6 +176,29 @@ inBothDomains("a boat is looked at again when its chart changes, and metrics cou
   await boats.until("ketch", (boat) => conditionOf(boat, "Charted")?.status === "False", { timeout: "60s" });
   assert.equal(await program.end(), 0, program.output());
   assert.match(program.output(), /^controller_runtime_reconcile_total\{controller="boat",result="\w+"\} \d+\n$/);
+});
+
+inBothDomains("a crew is as many pods as the boat says, with those that were there before", async (api, t) => {
+  const shop = await openShop(api, t);
+  const { boats, cluster, namespace } = shop;
+  const pods = cluster.kind(Pod).in(namespace);
+  const labels = { crew: "ketch" };
+  await pods.create({ metadata: { name: "cook", labels }, spec: { containers: [{ name: "cook", image: "cook" }] } });
+  const program = start(shop, "crews.ts", t);
+  await boats.create({ metadata: { name: "ketch" }, spec: { crew: 3 } });
+  const crew = (count: number) =>
+    eventually(async () => {
+      const all = await Array.fromAsync(pods.list({ labels }));
+      assert.equal(all.filter(({ metadata }) => metadata.deletionTimestamp === undefined).length, count);
+      return all;
+    });
+  const sailors = await crew(3);
+  assert.ok(sailors.some(({ metadata }) => metadata.name === "cook"));
+  for (const { metadata } of sailors) assert.equal(metadata.ownerReferences?.[0]?.name, "ketch");
+  await boats.patch("ketch", { merge: { spec: { crew: 1 } } });
+  await crew(1);
+  await boats.until("ketch", (boat) => boat?.status?.length === 1, { timeout: "60s" });
+  assert.equal(await program.end(), 0, program.output());
 });
 
 inBothDomains("a controller becomes quiet: when all is as it should be, it asks for nothing", async (api, t) => {

@@ -34,21 +34,18 @@ interface AnyCondition {
 export const isConditionTrue = (conditions: readonly AnyCondition[] | undefined, type: string): boolean =>
   conditions?.some((one) => one.type === type && one.status === "True") === true;
 
-/** Returns the conditions with one that is stated, at a time. The time of its transition changes only with its status. */
+/** Returns the conditions with one that is stated. The time of its transition changes only with its status. */
 export function setCondition<C extends AnyCondition>(
   conditions: readonly C[] | undefined,
   stated: Omit<C, "lastTransitionTime">,
   nowMs: number,
 ): readonly C[] {
   const before = conditions?.find(({ type }) => type === stated.type);
-  const lastTransitionTime = transitionTime(before, stated.status, timestampOf(nowMs));
+  const lastTransitionTime = before?.status === stated.status ? before.lastTransitionTime : timestampOf(nowMs);
   const next = { ...stated, lastTransitionTime } as unknown as C; // it has all fields of a condition now
   if (before === undefined) return [...(conditions ?? []), next];
   return conditions!.map((condition) => (condition === before ? next : condition));
 }
-
-const transitionTime = (before: AnyCondition | undefined, status: string, time: string) =>
-  before?.status === status ? before.lastTransitionTime : time;
 
 interface Moment {
   /** The generation of the object that was seen. */
@@ -91,7 +88,7 @@ function storedForm(
     status: text,
     reason,
     message,
-    lastTransitionTime: transitionTime(before, text, time) ?? time,
+    lastTransitionTime: before?.status === text ? before.lastTransitionTime : time,
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   };
 }

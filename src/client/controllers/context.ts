@@ -14,7 +14,15 @@ import type { Lister, ObjectKey, ReconcileContext } from "./definition.ts";
 import type { EventRecorder } from "../event-recorder.ts";
 import type { InformerSet } from "./informers.ts";
 import { appliedPart, hasAtomicConditions } from "./owned-fields.ts";
-import { checkScope, claimOwned, createOwned, ownedInformer, readOwned, removeObject, type OwnerParts } from "./owned-objects.ts";
+import {
+  checkScope,
+  claimOwned,
+  createOwned,
+  ownedInformer,
+  readOwned,
+  removeObject,
+  type OwnerParts,
+} from "./owned-objects.ts";
 
 /** The parts that all reconciles of a controller share. */
 export interface ContextParts extends OwnerParts {
@@ -50,7 +58,7 @@ export function reconcileContext(parts: ContextParts, call: ReconcileCall): Reco
       parts.informers.owned(ownedInformer(parts, call.object, kind), call.object) as K[],
     claim: <K extends ApiObject>(kind: Kind<K>) => claimOwned(parts, call.object, kind) as Promise<K[]>,
     readOwned: <K extends ApiObject>(kind: Kind<K>) => readOwned(parts, call.object, kind) as Promise<K[]>,
-    create: (kind, object, options) => createOwned(parts, call.object, { kind, object, owned: options?.owned ?? true }),
+    create: (kind, object, options) => createOwned(parts, call.object, [kind, object, options?.owned ?? true]),
     remove: (kind, object) => removeObject(parts, kind, object),
     replaceStatus: (status) => replaceStatus(parts, call, status),
   };

@@ -80,10 +80,7 @@ export interface ReconcileContext<T extends ApiObject = ApiObject> {
    * nothing changes. `fields` are other fields of the status. Returns the object.
    */
   status(conditions: Conditions, fields?: DeepPartial<StatusOf<T>>): Promise<T>;
-  /**
-   * Replaces the whole status of the reconciled object, unless it is the same: for those whose status belongs to one
-   * controller. It is refused (`Conflict`, after which the object comes again) if somebody else has written meanwhile.
-   */
+  /** Replaces the whole status, unless it is the same. If somebody else has written meanwhile, it is a conflict. */
   replaceStatus(status: StatusDraft<StatusOf<T>>): Promise<T>;
   /**
    * Tells of the reconciled object as a call of `client` has just written it: the next reconcile gets this version also
@@ -98,19 +95,16 @@ export interface ReconcileContext<T extends ApiObject = ApiObject> {
   readonly lister: Lister;
   /** Returns the objects of a kind in `owns` whose controller is the reconciled object, from memory. */
   owned<K extends ApiObject>(kind: Kind<K>): K[];
-  /**
-   * Returns the same, after those that nobody controls and the `selector` matches were adopted, and those that it does not
-   * match any more were released.
-   */
+  /** Returns the same, after it has adopted what the `selector` matches, and released what it does not match any more. */
   claim<K extends ApiObject>(kind: Kind<K>): Promise<K[]>;
-  /** Reads the objects whose controller is the reconciled one: memory may lack those that were created just before. */
+  /** Reads the same from the server: memory may lack what was created just before. */
   readOwned<K extends ApiObject>(kind: Kind<K>): Promise<K[]>;
   /**
-   * Creates an object with the reconciled one as its owner and controller; without a namespace it gets that of the owner.
-   * If the owner has one of this name already, it is returned as it is; one of another owner is an error.
+   * Creates an object with the reconciled one as its owner and controller, by default in its namespace. One of this name
+   * that it has already is returned as it is; one of another owner is an error.
    */
   create<K extends ApiObject>(kind: Kind<K>, object: Draft<K>, options?: OwnedOptions): Promise<K>;
-  /** Deletes an object and what it owns. Nothing happens if it has gone, even if another one has its name now. */
+  /** Deletes an object and what it owns, but not another one that has its name now. */
   remove<K extends ApiObject>(kind: Kind<K>, object: K): Promise<void>;
 }
 

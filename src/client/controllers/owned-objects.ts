@@ -1,7 +1,6 @@
 /** The objects that a reconciled object controls: how they are claimed, read, made and removed. */
+import { matchesSelector } from "#meta/matches-selector.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
-import { compileLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
-import type { LabelSelector } from "#meta/selector.ts";
 import { ApiError } from "../api-error.ts";
 import type { Cluster } from "../cluster.ts";
 import type { Draft } from "../draft.ts";
@@ -11,7 +10,6 @@ import { controllerOf, referenceToOwner } from "../owner.ts";
 import type { RunnableController } from "./definition.ts";
 import type { InformerSet } from "./informers.ts";
 
-/** The parts that all reconciles of a controller have for what belongs to its objects. */
 export interface OwnerParts {
   readonly controller: RunnableController;
   readonly client: Cluster;
@@ -20,11 +18,11 @@ export interface OwnerParts {
   readonly signal: AbortSignal;
 }
 
-/** Returns the selector of an object; `undefined` when it selects nothing, as an absent, empty or invalid one does. */
-export function selectorOf({ options }: RunnableController, object: ApiObject): LabelSelector | undefined {
-  const stated: LabelSelectorObject | null | undefined = options.selector?.(object);
-  const compiled = stated === undefined || stated === null ? undefined : compileLabelSelector(stated);
-  return compiled?.empty === true ? undefined : compiled;
+/** Whether an owner selects an object. A selector that is absent or empty selects nothing. */
+export function isSelected({ options }: RunnableController, owner: ApiObject, { metadata }: ApiObject): boolean {
+  const selector = options.selector?.(owner) ?? {};
+  const isEmpty = Object.values(selector).every((part) => Object.keys(part ?? {}).length === 0);
+  return !isEmpty && matchesSelector(selector, metadata.labels);
 }
 
 /** Returns the informer of a kind in `owns`. */
@@ -39,79 +37,66 @@ export function ownedInformer(
   return informer;
 }
 
-/** Adopts the objects that the owner selects and nobody controls, and releases those that it does not select any more. */
+/** Adopts objects that the owner selects and nobody controls, and releases those that it does not select any more. */
 export async function claimOwned(parts: OwnerParts, owner: ApiObject, kind: Kind): Promise<ApiObject[]> {
-  const { uid, namespace } = owner.metadata;
-  const selector = selectorOf(parts.controller, owner);
+  const { client, controller, signal } = parts;
+  const { name: ownName = "", uid, namespace } = owner.metadata;
+  const refer = ({ metadata }: ApiObject, ownerReferences: readonly OwnerReference[]): Promise<ApiObject> => {
+    const { name = "", resourceVersion } = metadata;
+    const merge = { metadata: { uid: metadata.uid, resourceVersion, ownerReferences } };
+    return client.kind(kind).patch(name, { merge }, { in: namespace, signal });
+  };
   const claimed: ApiObject[] = [];
-  let mayAdopt: boolean | undefined;
+  let current: ApiObject | undefined;
   for (const object of ownedInformer(parts, owner, kind).in(namespace ?? "")) {
-    const { labels, deletionTimestamp, ownerReferences = [] } = object.metadata;
-    const controller = controllerOf(object);
-    const isSelected = selector?.matches(labels) === true;
-    if (controller === undefined && isSelected && deletionTimestamp === undefined) {
-      // Memory may not show yet that the owner is being deleted without its dependents.
-      mayAdopt ??= await isAlive(parts, owner);
-      if (mayAdopt) claimed.push(await refer(parts, kind, object, [...ownerReferences, referenceToOwner(owner)]));
-    } else if (controller?.uid === uid && isSelected) claimed.push(object);
-    else if (controller?.uid === uid) {
+    const { deletionTimestamp, ownerReferences = [] } = object.metadata;
+    const owningUid = controllerOf(object)?.uid;
+    if (owningUid !== undefined && owningUid !== uid) continue;
+    const isWanted = isSelected(controller, owner, object);
+    if (owningUid === uid && isWanted) claimed.push(object);
+    else if (owningUid === uid) {
       const others = ownerReferences.filter((one) => one.uid !== uid);
-      await refer(parts, kind, object, others);
+      await refer(object, others);
+    } else if (isWanted && deletionTimestamp === undefined) {
+      // Memory may not show yet that the owner is being deleted without its dependents.
+      current ??= await client.kind(controller.kind).get(ownName, { in: namespace, signal });
+      const isAlive = current.metadata.uid === uid && current.metadata.deletionTimestamp === undefined;
+      if (isAlive) claimed.push(await refer(object, [...ownerReferences, referenceToOwner(owner)]));
     }
   }
   return claimed;
 }
 
-async function isAlive({ client, controller, signal }: OwnerParts, { metadata }: ApiObject): Promise<boolean> {
-  const { name = "", namespace, uid } = metadata;
-  const current = await client.kind(controller.kind).find(name, { in: namespace, signal });
-  return current?.metadata.uid === uid && current?.metadata.deletionTimestamp === undefined;
-}
-
-function refer(
-  { client, signal }: OwnerParts,
-  kind: Kind,
-  { metadata: { name = "", namespace, uid, resourceVersion } }: ApiObject,
-  ownerReferences: readonly OwnerReference[],
-): Promise<ApiObject> {
-  const merge = { metadata: { uid, resourceVersion, ownerReferences } };
-  return client.kind(kind).patch(name, { merge }, { in: namespace, signal });
-}
-
 /** Reads the objects that the owner controls from the server. */
-export async function readOwned(parts: OwnerParts, owner: ApiObject, kind: Kind): Promise<ApiObject[]> {
-  const { client, controller, signal } = parts;
+export async function readOwned(
+  { client, controller, signal }: OwnerParts,
+  owner: ApiObject,
+  kind: Kind,
+): Promise<ApiObject[]> {
   const { uid, namespace } = owner.metadata;
   const labels = controller.options.selector?.(owner)?.matchLabels ?? {};
   const all = await Array.fromAsync(client.kind(kind).list({ in: namespace, labels, signal }));
   return all.filter((object) => controllerOf(object)?.uid === uid);
 }
 
-interface Creation<K extends ApiObject> {
-  readonly kind: Kind<K>;
-  readonly object: Draft<K>;
-  readonly owned: boolean;
-}
-
 /** Creates an object, or finds the one of this name that was created before. */
 export async function createOwned<K extends ApiObject>(
   { client, signal }: OwnerParts,
   owner: ApiObject,
-  { kind, object, owned }: Creation<K>,
+  [kind, object, owned]: readonly [Kind<K>, Draft<K>, boolean],
 ): Promise<K> {
-  const { metadata } = object as ApiObject; // drafts of all kinds have these fields
   if (owned) checkScope(owner, kind);
+  const { metadata } = object as ApiObject; // drafts of all kinds have these fields
+  const { name, ownerReferences = [] } = metadata;
   const namespace = kind.namespaced ? (metadata.namespace ?? owner.metadata.namespace) : undefined;
-  const references = [...(metadata.ownerReferences ?? []), ...(owned ? [referenceToOwner(owner)] : [])];
+  const references = owned ? [...ownerReferences, referenceToOwner(owner)] : ownerReferences;
   const draft = { ...object, metadata: { ...metadata, namespace, ownerReferences: references } } as Draft<K>; // see above
   const calls = client.kind(kind);
   try {
     return await calls.create(draft, { signal });
   } catch (error) {
-    const { name } = metadata;
     if (!(error instanceof ApiError) || error.reason !== "AlreadyExists" || name === undefined) throw error;
-    const present = await calls.find(name, { in: namespace, signal });
-    if (present === undefined) throw error;
+    const present = await calls.get(name, { in: namespace, signal });
     if (!owned || controllerOf(present)?.uid === owner.metadata.uid) return present;
     throw new Error(`${kind.kind} ${name} exists already, and has another owner`, { cause: error });
   }
@@ -127,9 +112,8 @@ export function checkScope(owner: ApiObject, kind: Kind): void {
 export async function removeObject(
   { client, signal }: OwnerParts,
   kind: Kind,
-  { metadata }: ApiObject,
+  { metadata: { name = "", namespace, uid = "" } }: ApiObject,
 ): Promise<void> {
-  const { name = "", namespace, uid = "" } = metadata;
   const options = { in: namespace, preconditions: { uid }, propagation: "Background", signal } as const;
   try {
     await client.kind(kind).delete(name, options);

@@ -11,7 +11,7 @@ import { type ContextParts, keyIn, listerOf, reconcileContext } from "./context.
 import type { ObjectKey, Requeue } from "./definition.ts";
 import { addFinalizer, hasFinalizer, removeFinalizer } from "./finalizers.ts";
 import type { ControllerMetrics, ReconcileObserver } from "./metrics.ts";
-import { selectorOf } from "./owned-objects.ts";
+import { isSelected } from "./owned-objects.ts";
 
 /** The pauses before an object is tried again, and the rate of all of them, as controller-runtime. */
 const pauses = { minMs: 5, maxMs: 1_000_000 };
@@ -114,11 +114,12 @@ export class ControllerWorker {
   }
 
   /** Returns the objects that may adopt an object. */
-  #adopters({ metadata: { namespace, labels } }: ApiObject): readonly string[] {
+  #adopters(object: ApiObject): readonly string[] {
+    const { namespace } = object.metadata;
     const { controller } = this.#options;
     if (controller.options.selector === undefined) return [];
     const present = namespace === undefined ? this.#objects.list() : this.#objects.in(namespace);
-    return present.filter((one) => selectorOf(controller, one)?.matches(labels)).map(keyOf);
+    return present.filter((one) => isSelected(controller, one, object)).map(keyOf);
   }
 
   #keys(object: ApiObject, keys: ObjectKey | undefined | readonly ObjectKey[]): readonly string[] {

@@ -4,6 +4,7 @@ import type { StepObserver } from "#admission/chain-progress.ts";
 import { pluginOrder } from "#admission/plugin-order.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Histogram, Metrics, Summary } from "#std/metrics.ts";
+import { QuantileSummary } from "#std/quantile-summary.ts";
 
 /** One run in this many is a sample. */
 const runsPerSample = 64;
@@ -29,7 +30,7 @@ export function observeChain(metrics: Metrics, clock: Pick<Clock, "monotonic">):
     help: "[ALPHA] Quantiles of the time that all plugins of a step take, by operation, by result, and by type: admit or validate.",
     labels,
     quantiles: [0.5, 0.9, 0.99],
-    keptMs: 5 * 60 * 60_000,
+    make: () => new QuantileSummary(5 * 60 * 60_000),
     now: () => clock.monotonic(),
   });
   const known = new Set(pluginOrder);
