@@ -79,16 +79,14 @@ function counts({ spec, status }: Job, pods: readonly Pod[], indexLabel: string)
   } as JobStatus;
 }
 
-/** Returns the status with the time of the start, which a suspended Job has again when it is resumed. */
-function started(status: JobStatus, isSuspended: boolean, nowMs: number): JobStatus {
-  const wasSuspended = isConditionTrue(status.conditions, "Suspended");
-  const now = timestampOf(nowMs);
-  if (isSuspended === wasSuspended) return isSuspended ? status : { ...status, startTime: status.startTime ?? now };
-  const [state, reason, message] = isSuspended
-    ? (["True", "JobSuspended", "Job suspended"] as const)
-    : (["False", "JobResumed", "Job resumed"] as const);
-  const conditions = withCondition(status, { type: "Suspended", status: state, reason, message }, nowMs);
-  return { ...status, ...(isSuspended ? {} : { startTime: now }), conditions };
+/** Returns the status with the time of the start, which a suspended Job loses until it is resumed. */
+function started({ startTime, ...status }: JobStatus, isSuspended: boolean, nowMs: number): JobStatus {
+  const next = isSuspended ? status : { ...status, startTime: startTime ?? timestampOf(nowMs) };
+  if (isSuspended === isConditionTrue(status.conditions, "Suspended")) return next;
+  const stated = isSuspended
+    ? { status: "True", reason: "JobSuspended", message: "Job suspended" }
+    : { status: "False", reason: "JobResumed", message: "Job resumed" };
+  return { ...next, conditions: withCondition(status, { type: "Suspended", ...stated }, nowMs) };
 }
 
 const withCondition = (
