@@ -208,6 +208,12 @@ function subresourceStrategy(
 /** The members of metadata that clients write. */
 export const writtenMetadata = ["labels", "annotations", "finalizers", "ownerReferences"] as const;
 
+/**
+ * The members of metadata that writes of the status keep in kinds that are strict about them. Source: upstream's
+ * `ResetObjectMetaForStatus`.
+ */
+export const keptByStatus = [...writtenMetadata, "deletionTimestamp"] as const;
+
 /** Returns the old object with the new status and the new metadata, except the members of metadata in `keeps`. */
 function onlyStatus(object: Unstructured, old: Unstructured, keeps: readonly (keyof ObjectMeta)[]): Unstructured {
   const { metadata } = withMetadataOf(old, object, keeps);

@@ -88,7 +88,7 @@ export function definitionUnderTest(definition: ResourceDefinition): KindUnderTe
   const prepareCreate = (object: Unstructured): Unstructured => {
     const first = applyDefaults(object);
     const prepared = strategy.prepareForCreate?.(freeze(first), writeAttributes("")) ?? first;
-    return freeze(strategy.canonicalize?.(freeze(prepared)) ?? prepared);
+    return freeze(strategy.canonicalize?.(freeze(prepared), false) ?? prepared);
   };
   const prepareUpdate = (object: Unstructured, old: Unstructured, subresource: string): Unstructured => {
     const first = applyDefaults(object);

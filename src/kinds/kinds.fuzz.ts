@@ -132,7 +132,7 @@ function exercise(random: Random, definition: ResourceDefinition): void {
   const first = defaults(objectOf(random, definition));
   assert.deepEqual(defaults(first), first, `${definition.kind}: defaults are stable`);
   const prepared = freeze(strategy.prepareForCreate?.(first, writeAttributes("")) ?? first);
-  const made = freeze(strategy.canonicalize?.(prepared) ?? prepared);
+  const made = freeze(strategy.canonicalize?.(prepared, false) ?? prepared);
   strategy.validate?.(made, writeAttributes(""));
   const next = defaults(objectOf(random, definition));
   for (const subresource of ["", "status", "finalize"]) {

@@ -9,6 +9,7 @@ import type { FieldError } from "#meta/field-error.ts";
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import type { ResourceName } from "#meta/status-error.ts";
+import type { CheckedDeleteOptions } from "./delete-options.ts";
 import type { ObjectDecoder } from "./object-decoder.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { Int64 } from "#std/int64.ts";
@@ -113,9 +114,10 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
    */
   weight?(object: T): number;
   /**
-   * Sets fields derived from the name. Runs on creates once the name is known (generated ones too), before validation.
+   * Sets fields derived from the name. Runs on creates once the name is known, before validation. `isGenerated` says
+   * whether the store made the name.
    */
-  canonicalize?(object: T): T;
+  canonicalize?(object: T, isGenerated: boolean): T;
   /**
    * Allocates unique values (addresses, ports), before anything else of a create (`old` is undefined) or an update.
    * Throws when none is free, or a requested one is taken.
@@ -143,6 +145,8 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
    * deletion mark.
    */
   terminate?(object: T, old: T): T;
+  /** Returns warnings about the options of a deletion, of one object or of a collection. */
+  warningsOnDelete?(options: CheckedDeleteOptions): readonly string[];
   /** Returns the grace period in seconds, given the requested one; only kinds with graceful deletion have it. */
   graceSeconds?(object: T, requested: Int64 | undefined): Int64;
   /** Returns the values of the selectable fields other than `metadata.name` and `metadata.namespace`. */

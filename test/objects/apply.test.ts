@@ -114,6 +114,21 @@ inBothDomains("the same apply again changes nothing: no version, no time, no eve
   }
 });
 
+inBothDomains(
+  "null for managedFields, which clients leave when they strip them, keeps the managers [SSA-21]",
+  async (api) => {
+    const path = await one(api);
+    (await apply(api, path, "m1", map({ a: "1" }))).expect(201);
+    const bare = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "one", managedFields: null } };
+    assert.deepEqual(owners((await apply(api, path, "m2", bare)).expect(200)), ["m1: data.a"]);
+    const both = (await apply(api, path, "m2", { ...bare, data: { b: "2" } })).expect(200);
+    assert.deepEqual(owners(both), ["m1: data.a", "m2: data.b"]);
+    (await apply(api, path, "m2", { ...bare, data: { b: "2" } })).expect(200, {
+      "metadata.resourceVersion": both.string("metadata.resourceVersion"),
+    });
+  },
+);
+
 inBothDomains("an apply must name its manager, in at most 128 bytes [SSA-04]", async (api) => {
   const path = await one(api);
   const missing =

@@ -170,6 +170,14 @@ inBothDomains("small things of pods, jobs and services are those of 1.32", async
   (await api.post(jobs, job("same", { a: "b" }, { a: "b" }))).expect(201, { "metadata.labels": { a: "b" } });
   (await api.post(jobs, job("none", undefined, { a: "b" }))).expect(201, { "metadata.labels[job-name]": "none" });
   (await api.post(jobs, job("bare", undefined, undefined))).expect(201, { "metadata.labels[job-name]": "bare" });
+  // A job with a generated name keeps the labels of its template as they were sent.
+  const nameless = { ...job("", undefined, { a: "b" }), metadata: { generateName: "g-" } };
+  const generated = (await api.post(jobs, nameless)).expect(201, { "metadata.labels": { a: "b" } });
+  generated.has({ "spec.template.metadata.labels[job-name]": generated.string("metadata.name") });
+  (await api.post(jobs, { ...job("", undefined, { a: "b" }), metadata: {} })).expect(422, {
+    "details.causes.length": 1,
+    "details.causes.0.field": "metadata.name",
+  });
   const outside = { type: "ExternalName", externalName: "a.b", externalIPs: ["192.0.2.1"], ports: [{ port: 80 }] };
   const service = { apiVersion: "v1", kind: "Service", metadata: { name: "one" }, spec: outside };
   const warned = await api.post(`/api/v1/namespaces/${ns}/services`, service);

@@ -139,6 +139,22 @@ inBothDomains("orphanDependents is the older form, and goes with no policy [DELO
   });
 });
 
+inBothDomains("whoever deletes jobs without a policy is warned that their pods stay [DELOPT-07]", async (api) => {
+  const { ns } = await api.createNamespace();
+  const jobs = `/apis/batch/v1/namespaces/${ns}/jobs`;
+  const spec = { template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } } };
+  (await api.post(jobs, { apiVersion: "batch/v1", kind: "Job", metadata: { name: "one" }, spec })).expect(201);
+  const text =
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+  const warnings = async (path: string, body?: unknown): Promise<readonly string[]> =>
+    (await api.delete(`${jobs}${path}`, body)).warnings;
+  assert.deepEqual(await warnings("/none"), [text]);
+  assert.deepEqual(await warnings("/one?dryRun=All"), [text]);
+  assert.deepEqual(await warnings("?dryRun=All"), [text]);
+  assert.deepEqual(await warnings("/one?dryRun=All&propagationPolicy=Background"), []);
+  assert.deepEqual(await warnings("/one?dryRun=All", options({ orphanDependents: true })), []);
+});
+
 inBothDomains("preconditions that do not hold keep the object [DELOPT-09]", async (api) => {
   const { path, uid, version } = await one(api);
   (await api.delete(path, options({ preconditions: { uid: "other" } }))).expectFailure(

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { growsInProportion } from "#std/growth-for-tests.ts";
 import { type Answer, patchTypes } from "../client.ts";
-import { suite } from "../harness.ts";
+import { eventually, suite } from "../harness.ts";
 import { attributesClass, attributesClasses, claim, configMap } from "../objects.ts";
 import { absent, present, type View } from "../view.ts";
 
@@ -100,6 +100,8 @@ inBothDomains("a PUT that names the uid of an object that is gone conflicts with
   const { claims, configMaps } = await api.createNamespace();
   for (const [path, body] of [
     [`${claims}/gone`, claim("gone", {}, { uid: "abc" })],
+    [`${claims}/gone/status`, claim("gone", {}, { uid: "abc" })],
+    ["/api/v1/nodes/gone/status", { apiVersion: "v1", kind: "Node", metadata: { name: "gone", uid: "abc" } }],
     [`${configMaps}/gone`, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "gone", uid: "abc" } }],
   ] as const) {
     const text = /Precondition failed: UID in precondition: abc, UID in object meta: $/;
@@ -107,6 +109,49 @@ inBothDomains("a PUT that names the uid of an object that is gone conflicts with
     (await api.put(`${path}?dryRun=All`, body)).expectFailure(409, "Conflict", text);
   }
   (await api.put(`${claims}/gone`, claim("gone", {}, { resourceVersion: "5" }))).expect(404);
+});
+
+inBothDomains("no subresource of a pod takes the uid of another pod", async (api) => {
+  const { ns } = await api.createNamespace();
+  const pods = `/api/v1/namespaces/${ns}/pods`;
+  const spec = { containers: [{ name: "c", image: "i" }] };
+  const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "one" }, spec };
+  await eventually(async () => (await api.post(pods, pod)).expect(201));
+  const change = { metadata: { uid: "abc" }, spec: { ephemeralContainers: [{ name: "d", image: "i" }] } };
+  (await api.patch(`${pods}/one/ephemeralcontainers`, change)).expectFailure(422, "Invalid", /metadata\.uid: /);
+  (await api.get(`${pods}/one`)).expect(200, { "spec.ephemeralContainers": absent });
+});
+
+inBothDomains("kinds are strict about metadata in writes of their status as in 1.32", async (api) => {
+  const group = "/apis/storage.k8s.io/v1";
+  const name = api.unique("attachment");
+  const attachment = {
+    apiVersion: "storage.k8s.io/v1",
+    kind: "VolumeAttachment",
+    metadata: { name },
+    spec: { attacher: "a", nodeName: "n", source: { persistentVolumeName: "p" } },
+  };
+  (await api.post(`${group}/volumeattachments`, attachment)).expect(201);
+  const patch = {
+    metadata: { generateName: "x", deletionTimestamp: "2001-01-01T00:00:00Z" },
+    status: { attached: true },
+  };
+  const path = `${group}/volumeattachments/${name}`;
+  const patched = await api.patch(`${path}/status?fieldManager=driver`, patch);
+  patched.expect(200, { "metadata.deletionTimestamp": absent, "status.attached": true });
+  const entry = patched.list("metadata.managedFields").find((owner) => owner.at("manager") === "driver");
+  assert.deepEqual(entry?.at("fieldsV1"), { "f:status": { "f:attached": {} } });
+  (await api.patch(path, { metadata: { deletionTimestamp: "2001-01-01T00:00:00Z" } })).expect(422);
+  const driver = { apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: "a".repeat(64) }, spec: {} };
+  (await api.post(`${group}/csidrivers?dryRun=All`, driver)).expect(201);
+  const binding = {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingAdmissionPolicyBinding",
+    metadata: { name, finalizers: ["hold"] },
+    spec: { policyName: "none", validationActions: ["Warn"] },
+  };
+  const bindings = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+  (await api.post(`${bindings}?dryRun=All`, binding)).expect(201, { "metadata.finalizers": ["hold"] });
 });
 
 inBothDomains("resourceVersion changes with every write and only then [META-10]", async (api) => {

@@ -1,4 +1,5 @@
 /** The `scale` subresource of workloads and custom resources. */
+import assert from "node:assert/strict";
 import { patchTypes } from "../client.ts";
 import { crds, custom, definition } from "../crds.ts";
 import { suite } from "../harness.ts";
@@ -51,6 +52,36 @@ inBothDomains("the scale of a deployment shows wanted and present replicas and t
   (await api.get(inCore)).expectFailure(404, "NotFound", 'replicationcontrollers/scale.autoscaling "none" not found');
   (await api.post(`${path}/d/scale`, {})).expect(405);
   (await api.delete(`${path}/d/scale`)).expect(405);
+});
+
+inBothDomains("the scale of a workload is checked as an object, and its uid is a precondition", async (api) => {
+  const { ns } = await api.createNamespace();
+  const path = deploymentsIn(ns);
+  (await api.post(path, deployment("d", 2))).expect(201);
+  const wrong = { metadata: { finalizers: ["hold"] }, spec: { replicas: 3 } };
+  (await api.patch(`${path}/d/scale`, wrong)).expectFailure(
+    422,
+    "Invalid",
+    'Scale.autoscaling "d" is invalid: metadata.finalizers[0]: Invalid value: "hold": name is neither a standard finalizer name nor is it fully qualified',
+  );
+  (await api.put(`${path}/d/scale`, scale("d", 3, { finalizers: ["hold"] }))).expect(422);
+  const other = { metadata: { uid: "abc" }, spec: { replicas: 3 } };
+  for (const type of [patchTypes.merge, patchTypes.strategic]) {
+    (await api.patch(`${path}/d/scale`, other, type)).expectFailure(
+      409,
+      "Conflict",
+      /^Operation cannot be fulfilled on deployments\/scale\.apps "d": Precondition failed: UID in precondition: abc, /,
+    );
+  }
+  const applied = toApplyBody(scale("d", 3, { uid: "abc" }));
+  (await api.patch(`${path}/d/scale?fieldManager=m&force=true`, applied, apply)).expect(409);
+  (await api.get(`${path}/d`)).expect(200, { "spec.replicas": 2 });
+  const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+  const table = (await api.get(`${path}/d/scale`, { accept })).expect(200);
+  assert.deepEqual(
+    table.list("columnDefinitions").map((column) => `${column.string("name")} ${column.string("type")}`),
+    ["Name string", "Desired integer", "Available integer", "Age string"],
+  );
 });
 
 inBothDomains("every kind of patch writes a scale, and its manager owns the replicas", async (api) => {

@@ -85,14 +85,16 @@ function readConfiguration({ scope, bytes, format, options }: Sent): AppliedBody
   if (!isText || kind !== definition.kind || apiVersion !== apiVersionOf(definition)) {
     throw badRequest(`invalid object type: ${typeText(apiVersion, kind)}`);
   }
-  if (Array.isArray((metadata as { readonly managedFields?: unknown } | null | undefined)?.managedFields)) {
-    throw badRequest("metadata.managedFields must be nil");
-  }
+  const named = metadata as { readonly managedFields?: unknown } | null | undefined;
+  if (Array.isArray(named?.managedFields)) throw badRequest("metadata.managedFields must be nil");
   const problem = checkApplied(definition.schema, value);
   if (problem !== undefined) {
     throw badRequest(`failed to create typed patch object (${namespacedName(value)}; ${typeOf(scope)}): ${problem}`);
   }
-  return body;
+  if (named?.managedFields !== null) return body;
+  // A null is what clients leave when they strip the managers of an object that they read; it is no value to apply.
+  const { managedFields: _null, ...bare } = named;
+  return { ...body, value: { ...value, metadata: bare } };
 }
 
 function typeText(apiVersion: unknown, kind: unknown): string {

@@ -24,6 +24,7 @@ export async function deleteObject(scope: Scope): Promise<Reply> {
     await deleteUnreadable(scope, (last) => admitDeletion(scope, last, options, undefined, name));
     return valueReply(negotiated, 200, successStatus(scope, name));
   }
+  warn(scope, options);
   const deleted = await remove(scope, name, options);
   if (deleted.removed && !definition.returnDeletedObject) {
     return valueReply(negotiated, 200, successStatus(scope, name, deleted.object.metadata.uid));
@@ -40,6 +41,7 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
   if (options.ignoreStoreReadError) throw collectionRefusal(scope);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   request.seats?.slow();
+  warn(scope, options);
   const deleted = await namingUnreadable(scope, () =>
     store.deleteCollection(listRequest(scope, list), (object) =>
       remove({ ...scope, namespace: object.metadata.namespace ?? "" }, object.metadata.name ?? "", options, ""),
@@ -47,6 +49,10 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
   );
   if (servingRulesOf(scope.definition).returnsDeletedList) return listReply(scope, negotiated, deleted);
   return valueReply(negotiated, 200, { ...successStatus(scope), code: 200 });
+}
+
+function warn({ definition: { strategy }, context }: Scope, options: CheckedDeleteOptions): void {
+  for (const text of strategy.warningsOnDelete?.(options) ?? []) context.warn(text);
 }
 
 /** Deletes an object. Plugins are given `admittedName`. */

@@ -7,16 +7,17 @@
 import type { Scale } from "#api/autoscaling/v1.ts";
 import { parentManagedFields, type ReplicasPath, scaleManagedFields } from "#apply/scale-field-managers.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { invalid } from "#meta/field-error.ts";
+import { type FieldError, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { fieldText } from "#meta/field-texts.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { ageOf } from "#meta/human-duration.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest, internalError, invalidObject, notFound, StatusError, unclassified } from "#meta/status-error.ts";
+import { validateObjectMeta } from "#meta/validate-object-meta.ts";
 import type { Column, ResourceDefinition, ScaleDefinition } from "#registry/resource-definition.ts";
 import { servingRulesOf } from "#registry/serving-rules.ts";
-import type { Store } from "#registry/store.ts";
+import { checkUid, type Store } from "#registry/store.ts";
 import { isJsonObject, nestedInteger, nestedText, pathNames } from "#schema/nested-field.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 import type { Reply } from "../api-request.ts";
@@ -124,11 +125,7 @@ class ScaleWrites implements Pick<Store, "update"> {
     if (!defaultsReplicas && replicas === unset) {
       throw badRequest(`the spec replicas field ${JSON.stringify(specReplicasPath)} cannot be empty`);
     }
-    if (defaultsReplicas && replicas < 0) {
-      throw invalidObject({ group: "autoscaling", kind: "Scale" }, scale.metadata.name ?? "", [
-        invalid(FieldPath.of("spec", "replicas"), replicas, "must be greater than or equal to 0"),
-      ]);
-    }
+    if (defaultsReplicas) this.#check(scale, replicas, parent);
     const { managedFields: _old, ...metadata } = parent.metadata;
     const managedFields = parentManagedFields(
       parent.metadata.managedFields,
@@ -147,6 +144,26 @@ class ScaleWrites implements Pick<Store, "update"> {
       },
     };
   }
+
+  /** Refuses a scale that is wrong by itself, or that names the uid of another object. */
+  #check(scale: Unstructured, replicas: number, parent: Unstructured): void {
+    const { definition } = this.#scope;
+    const { name = "" } = parent.metadata;
+    const errors = findings(scale, replicas);
+    if (errors.length > 0) throw invalidObject({ group: "autoscaling", kind: "Scale" }, name, errors);
+    checkUid({ ...definition, resource: `${definition.resource}/scale` }, scale, parent);
+  }
+}
+
+/** Returns the findings about the scale of a built-in kind. */
+function findings({ metadata }: Unstructured, replicas: number): readonly FieldError[] {
+  const errors = validateObjectMeta(metadata, {
+    namespaced: true,
+    nameRule: "dns1123subdomain",
+    standardFinalizers: true,
+  });
+  if (replicas >= 0) return errors;
+  return [...errors, invalid(FieldPath.of("spec", "replicas"), replicas, "must be greater than or equal to 0")];
 }
 
 /** Returns the paths at which the versions of a kind keep the number of replicas. */
@@ -221,13 +238,14 @@ const scaleKind = (definition: ResourceDefinition, parts: HandlerParts): Resourc
   viewKind(definition, scaleGvk, parts, () => scaleColumns(parts.domain, definition));
 
 function scaleColumns(domain: ApiDomain, definition: ResourceDefinition): readonly Column[] {
-  const none = servingRulesOf(definition).defaultsReplicas ? 0 : null;
+  const { defaultsReplicas } = servingRulesOf(definition);
+  const none = defaultsReplicas ? 0 : null;
   const replicas = (object: Unstructured, part: string): number | null =>
     (object[part] as { readonly replicas?: number }).replicas ?? none; // as `shownAs` made it
   const column = (name: string, type: Column["type"], description: string, cell: Column["cell"]): Column => ({
     name,
     type,
-    format: name === "Name" ? "name" : "",
+    format: name === "Name" && !defaultsReplicas ? "name" : "",
     description,
     priority: 0,
     cell,
@@ -236,7 +254,7 @@ function scaleColumns(domain: ApiDomain, definition: ResourceDefinition): readon
     column("Name", "string", fieldText(domain, "name"), (object) => object.metadata.name ?? ""),
     column("Desired", "integer", "Number of desired replicas", (object) => replicas(object, "spec")),
     column("Available", "integer", "Number of actual replicas", (object) => replicas(object, "status")),
-    column("Age", "date", fieldText(domain, "creationTimestamp"), (object, nowMs) =>
+    column("Age", defaultsReplicas ? "string" : "date", fieldText(domain, "creationTimestamp"), (object, nowMs) =>
       ageOf(object.metadata.creationTimestamp, nowMs),
     ),
   ];

@@ -18,7 +18,7 @@ export async function updateObject(scope: Scope): Promise<Reply> {
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: definition.createOnUpdate && scope.subresource === "",
     uidIsPrecondition: true,
-    uid: scope.subresource === "" ? object.metadata.uid : undefined,
+    uid: object.metadata.uid,
     next(current) {
       // The uid is checked before plugins are asked.
       if (current !== undefined) checkUid(store.definition, object, current);

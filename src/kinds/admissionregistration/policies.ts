@@ -12,7 +12,7 @@ import { andThen } from "#std/maybe-promise.ts";
 import { ageColumn, integer, nameColumn, text } from "../cells.ts";
 import { editField, editItems, fillAbsent } from "../edit.ts";
 import { expressionWeight } from "../expression-weight.ts";
-import { type KindBehaviour, type KindEnvironment, writtenMetadata } from "../generic.ts";
+import { type KindBehaviour, type KindEnvironment, keptByStatus } from "../generic.ts";
 
 /** The modules that validate policies. They need the expression language, which is loaded for the first policy. */
 const ofValidating = lazy(() => import("./validate-policy.ts"));
@@ -28,7 +28,9 @@ const paramKindColumn = text(
 export function validatingPolicies({ gate }: KindEnvironment): KindBehaviour<ValidatingAdmissionPolicy> {
   const check = { hasSelectors: gate("AuthorizeWithSelectors") };
   return {
-    statusKeeps: writtenMetadata,
+    anyFinalizers: true,
+    statusKeeps: keptByStatus,
+    statusResetsMetadata: true,
     columns: [
       nameColumn,
       integer("Validations", "How many checks there are.", ({ spec }) => spec.validations?.length ?? 0),
@@ -54,6 +56,7 @@ export function validatingPolicies({ gate }: KindEnvironment): KindBehaviour<Val
 export function mutatingPolicies({ gate }: KindEnvironment): KindBehaviour<MutatingAdmissionPolicy> {
   const check = { hasSelectors: gate("AuthorizeWithSelectors") };
   return {
+    anyFinalizers: true,
     columns: [
       nameColumn,
       integer("Mutations", "How many changes there are.", ({ spec }) => spec.mutations?.length ?? 0),
@@ -116,6 +119,7 @@ type BindingSpec = MutatingAdmissionPolicyBinding["spec"];
 /** Returns the behaviour that bindings of both kinds of policies share. `more` adds defaults of one kind. */
 function policyBindings(more: (spec: BindingSpec) => BindingSpec): KindBehaviour<MutatingAdmissionPolicyBinding> {
   return {
+    anyFinalizers: true,
     columns: [
       nameColumn,
       text("PolicyName", "Policy that is put to use.", ({ spec }) => spec.policyName ?? ""),

@@ -12,6 +12,7 @@ import { type KindBehaviour, writtenMetadata } from "../generic.ts";
 export function apiServices(): KindBehaviour<APIService> {
   return {
     statusKeeps: writtenMetadata,
+    statusResetsMetadata: true,
     anyFinalizers: true,
     columns: [
       nameColumn,

@@ -17,6 +17,8 @@ import { validateJobUpdate } from "./job-update.ts";
 import { jobLabels, validateJob } from "./job-validation.ts";
 
 const unlimited = 2147483647;
+const orphansWarning =
+  "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
 export function jobs(environment: KindEnvironment): KindBehaviour<Job> {
   const { domain, gate } = environment;
@@ -36,15 +38,18 @@ export function jobs(environment: KindEnvironment): KindBehaviour<Job> {
           editField(object, "spec", (spec) => defaultSpec(spec, hasReplacement)),
           templateLabels(object),
         ),
-      canonicalize(object) {
+      canonicalize(object, isGenerated) {
         const next = editField(object, "spec", (spec) => selectOwnPods(spec, object.metadata, { uidLabel, nameLabel }));
         if (next === object) return object;
         // A job without labels got those of its template as the same map. Labels that the client gave are another map.
+        // Upstream: a job whose name is generated is copied before, so that it does not share the map any more.
         const { labels } = object.metadata;
-        return labels !== undefined && labels === templateLabels(object)
+        return !isGenerated && labels !== undefined && labels === templateLabels(object)
           ? { ...next, metadata: withField(next.metadata, "labels", templateLabels(next)) }
           : next;
       },
+      warningsOnDelete: ({ propagationPolicy, orphanDependents }) =>
+        propagationPolicy === undefined && orphanDependents === undefined ? [orphansWarning] : [],
       complete: (object) => withTemplateLabels(object, templateLabels(object)),
       validate: (object) => validateJob(object, rulesOf(object)),
       validateUpdate: (object, old) => [
@@ -83,15 +88,15 @@ function defaultSpec(spec: JobSpec, hasReplacement: boolean): JobSpec {
 }
 
 /**
- * Returns the spec with a generated selector and pod labels. This happens on creates only, when name and uid are known.
- * The short labels are those of earlier releases.
+ * Returns the spec with a generated selector and pod labels. This happens on creates only, when name and uid are known
+ * (the name is empty if it is missing, which is a finding of its own). The short labels are those of earlier releases.
  */
 function selectOwnPods(
   spec: JobSpec,
   { uid = "", name = "" }: ObjectMeta,
   { uidLabel, nameLabel }: { readonly uidLabel: string; readonly nameLabel: string },
 ): JobSpec {
-  if (spec.manualSelector === true || uid === "" || name === "") return spec;
+  if (spec.manualSelector === true) return spec;
   const { labels = {} } = spec.template.metadata;
   const { matchLabels = {} } = spec.selector ?? {};
   const ownLabels = { [uidLabel]: uid, [nameLabel]: name, "controller-uid": uid, "job-name": name };

@@ -22,7 +22,7 @@ test("a new namespace is active, has its name as a label and the finalizer of th
 test("a generated name becomes the label too", () => {
   const unnamed = namespaces.create({ metadata: { generateName: "a-" } });
   assert.equal(unnamed.metadata.labels, undefined);
-  const named = namespaces.definition.strategy.canonicalize!({ metadata: { name: "a-x" } });
+  const named = namespaces.definition.strategy.canonicalize!({ metadata: { name: "a-x" } }, false);
   assert.deepEqual(named.metadata.labels, { "kubernetes.io/metadata.name": "a-x" });
 });
 

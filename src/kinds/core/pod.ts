@@ -19,7 +19,7 @@ import type { Column, RowCondition } from "#registry/resource-definition.ts";
 import { podRules } from "./pod-validation/rules.ts";
 import { ageColumn, nameColumn, orNone, text, wideText } from "../cells.ts";
 import { editField, editItems, isZero, withField } from "../edit.ts";
-import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { type KindBehaviour, type KindEnvironment, withMetadataOf } from "../generic.ts";
 import { withKeyRequirements } from "./affinity-keys.ts";
 import { roundAmounts, roundResources } from "./amounts.ts";
 import { qosClass } from "./pod-qos.ts";
@@ -69,14 +69,14 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
       ],
       subresources: {
         ephemeralcontainers: {
-          prepareForUpdate: (object, old) => withEphemeralContainers(old, object),
+          prepareForUpdate: (object, old) => withEphemeralContainers(withMetadataOf(object, old, ["uid"]), object),
           validateUpdate: (object, old) => [
             ...validatePod(object, rulesOf(object, old)),
             ...validateEphemeralContainers(object.spec, old.spec),
           ],
         },
         resize: {
-          prepareForUpdate: (object, old) => resizePod(old, object),
+          prepareForUpdate: (object, old) => resizePod(withMetadataOf(object, old, ["uid"]), object),
           validateUpdate: (object, old) =>
             object.spec.os?.name === "windows"
               ? [forbidden(FieldPath.of("[]"), "windows pods cannot be resized")]

@@ -10,7 +10,7 @@ import { addAll } from "#std/add-all.ts";
 import { nameColumn, text } from "../cells.ts";
 import { checkRequiredName, type Errors } from "../checks.ts";
 import { validateCondition } from "../conditions.ts";
-import { type KindBehaviour, withMetadataOf, writtenMetadata } from "../generic.ts";
+import { type KindBehaviour, withMetadataOf, keptByStatus } from "../generic.ts";
 import { validateImmutable } from "../immutable.ts";
 
 const resourcePath = FieldPath.of("spec", "resource");
@@ -36,7 +36,7 @@ export function storageVersionMigrations(): KindBehaviour<StorageVersionMigratio
       ],
       subresources: {
         status: {
-          prepareForUpdate: (object, old) => withMetadataOf(old, object, writtenMetadata),
+          prepareForUpdate: (object, old) => withMetadataOf(old, object, keptByStatus),
           validateUpdate: validateStatus,
         },
       },

@@ -9,7 +9,7 @@ import { dns1123Subdomain, pathSegment } from "#meta/names.ts";
 import { parsePrefix } from "#meta/parse-ip.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { checkOptionalName, checkRequiredName, type Errors } from "../checks.ts";
-import { type KindBehaviour, withMetadataOf, writtenMetadata } from "../generic.ts";
+import { type KindBehaviour, withMetadataOf, keptByStatus } from "../generic.ts";
 import { validateImmutable } from "../immutable.ts";
 
 const specPath = FieldPath.of("spec");
@@ -69,7 +69,7 @@ export function serviceCidrs(): KindBehaviour<ServiceCIDR> {
       ],
       subresources: {
         status: {
-          prepareForUpdate: (object, old) => withMetadataOf(old, object, writtenMetadata),
+          prepareForUpdate: (object, old) => withMetadataOf(old, object, keptByStatus),
           resetFields: fieldSetOf([]),
         },
       },

@@ -9,7 +9,7 @@ import { ageColumn, nameColumn, text } from "../cells.ts";
 import type { Errors } from "../checks.ts";
 import { editField } from "../edit.ts";
 import { expressionWeight } from "../expression-weight.ts";
-import { type KindBehaviour, type KindEnvironment, withMetadataOf, writtenMetadata } from "../generic.ts";
+import { type KindBehaviour, type KindEnvironment, withMetadataOf, keptByStatus } from "../generic.ts";
 import { validateClaimStatus, withoutReleasedDevices } from "./claim-status.ts";
 import { defaultClaimSpec, expressionsOf, validateClaimSpec } from "./device-claim.ts";
 import { checkConfiguration, type CheckExpression, checkList, checkSelectors } from "./device-checks.ts";
@@ -53,7 +53,7 @@ export function resourceClaims({ gate }: KindEnvironment): KindBehaviour<Resourc
       subresources: {
         status: {
           prepareForUpdate: (object, old) => {
-            const claim = withMetadataOf(old, object, writtenMetadata);
+            const claim = withMetadataOf(old, object, keptByStatus);
             const isUsed = hasDeviceStatus || (old.status.devices ?? []).length > 0;
             return isUsed ? withoutReleasedDevices(claim, old) : claim;
           },

@@ -13,6 +13,7 @@ import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 export function csiDrivers({ gate }: KindEnvironment): KindBehaviour<CSIDriver> {
   const hasSeLinuxMount = gate("SELinuxMountReadWriteOncePod");
   return {
+    nameRule: "dns1123subdomain",
     generation: false,
     returnsDeleted: true,
     columns: [

@@ -15,12 +15,13 @@ import { checkVolumeSpec } from "../core/persistent-volume-validation.ts";
 import { checkDriverName } from "../core/pod-validation/volume-sources.ts";
 import { defaultVolumeSources } from "../core/pod-spec.ts";
 import { editField } from "../edit.ts";
-import { type KindBehaviour, writtenMetadata } from "../generic.ts";
+import { type KindBehaviour, keptByStatus } from "../generic.ts";
 import { validateImmutable } from "../immutable.ts";
 
 export function volumeAttachments(): KindBehaviour<VolumeAttachment> {
   return {
-    statusKeeps: writtenMetadata,
+    statusKeeps: keptByStatus,
+    statusResetsMetadata: true,
     returnsDeleted: true,
     columns: [
       nameColumn,

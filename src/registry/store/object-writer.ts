@@ -107,7 +107,10 @@ export class ObjectWriter {
     const generates = (created.metadata.name ?? "") === "" && generateName !== undefined && generateName !== "";
     for (let names = 1, isFirst = true; ; isFirst = false) {
       const identified = generates ? withMeta(created, { name: this.#generateName(generateName) }) : created;
-      const candidate = await allocation.allocate(strategy.canonicalize?.(identified) ?? identified, undefined);
+      const candidate = await allocation.allocate(
+        strategy.canonicalize?.(identified, generates) ?? identified,
+        undefined,
+      );
       const errors = strategy.validate?.(candidate, attributes) ?? [];
       const ruleErrors = (await strategy.checkRules?.(candidate, undefined, errors, attributes)) ?? [];
       this.#check(candidate, [
