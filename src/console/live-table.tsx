@@ -22,6 +22,8 @@ interface LiveTableProps {
 const rowHeight = 28;
 /** The rows above and below those in sight. */
 const margin = 12;
+/** The rows that a frame adds to the document at most: those of a whole window would make it a long one. */
+const addedMax = 16;
 /** The time after which ages are written anew. */
 const agesMs = 10_000;
 
@@ -61,7 +63,8 @@ export function LiveTable({ feed, kind, isWide, word, showsNamespace }: LiveTabl
   // The rows are read anew with each version.
   const rows = feed.version.value >= 0 ? feed.rows() : [];
   const first = Math.max(0, Math.floor(top.value / rowHeight) - margin);
-  const last = Math.min(rows.length, first + Math.ceil(height.value / rowHeight) + 2 * margin);
+  const wanted = Math.min(rows.length - first, Math.ceil(height.value / rowHeight) + 2 * margin);
+  const last = first + useGradual(wanted);
   const drawn = useRef<DrawnRows>({ first: 0, keys: [], slots: new Map() });
   const shown = rows.slice(first, last);
   const slots = slotsOf(drawn.current, shown, focusedIndex(box.current));
@@ -97,6 +100,17 @@ export function LiveTable({ feed, kind, isWide, word, showsNamespace }: LiveTabl
       </div>
     </>
   );
+}
+
+/** Returns a number that grows to the wanted one by `addedMax` in each frame, and shrinks at once. */
+function useGradual(wanted: number): number {
+  const reached = useSignal(0);
+  const count = Math.min(wanted, reached.value + addedMax);
+  useLayoutEffect(() => {
+    const frame = requestAnimationFrame(() => (reached.value = count));
+    return () => cancelAnimationFrame(frame);
+  }, [count]);
+  return count;
 }
 
 /** The rows that are in the document, and the number of the element of each. */

@@ -131,3 +131,28 @@ test("10,000 changes at once, of the column by which rows are sorted, are drawn 
   await page.getByText("11 of 10,000 objects").waitFor();
   isBounded(await drawings(page));
 });
+
+/** Notes how many rows each change of the page adds. */
+const observeRows = `window.added = [];
+new MutationObserver((records) => added.push(records.flatMap(({ addedNodes }) => [...addedNodes]).reduce((sum, node) =>
+  sum + (node.matches?.("tbody tr[aria-rowindex]") ? 1 : node.querySelectorAll?.("tbody tr[aria-rowindex]").length ?? 0), 0)))
+  .observe(document.body, { subtree: true, childList: true });`;
+
+/** The rows that one drawing may add. */
+const addedMax = 16;
+
+test("the rows of a list that is opened are made over some frames, a few in each", { skip }, async (t) => {
+  const { page } = await openPage(t, browser!);
+  await page.route("**/api/v1/namespaces/many/configmaps?*", (route) =>
+    answer(route, Promise.resolve(), { begun: 1 }),
+  );
+  await signIn(page, server.url);
+  await page.getByText("The server is ready").waitFor();
+  await page.evaluate(observeRows);
+  await go(page, "#/kind/-/v1/configmaps?ns=many");
+  // The last row below the window is there, too.
+  await page.getByRole("link", { name: nameOf(40) }).waitFor();
+  const added = (await page.evaluate("added")) as readonly number[];
+  assert.ok(Math.max(...added) <= addedMax, `${Math.max(...added)} rows at once`);
+  assert.ok(added.reduce((sum, rows) => sum + rows, 0) > 2 * addedMax);
+});
