@@ -49,7 +49,7 @@ interface CustomResourceControllerOptions extends Pick<StoreOptions, "collectsGa
   /** The definition of custom resource definitions; its strategy need not wait for this controller. */
   readonly definition: ResourceDefinition;
   /** Built-in kinds, which are always served. Custom kinds of the same group version are not served. */
-  readonly builtIn: readonly ResourceDefinition[];
+  readonly builtIn: ResourceTable;
   /** Resources that custom ones never replace: the built-in resources, served or not. */
   readonly reserved: readonly ResourceId[];
   /** The schema of every object's metadata. */
@@ -129,8 +129,8 @@ export class CustomResourceController {
   readonly #informer: StoreInformer;
   readonly #states = new Map<string, DefinitionState>();
   readonly #written = new Map<string, WrittenFor>();
-  /** The group versions and the resources that belong to the server itself. */
-  readonly #own: ReadonlySet<string>;
+  /** The group versions and the resources that belong to the server itself, once they are needed. */
+  #ownKeys: ReadonlySet<string> | undefined;
   #table: ResourceTable;
   /** The revision up to which all definitions are known. */
   #seen = 0;
@@ -152,8 +152,7 @@ export class CustomResourceController {
       ...(applied === undefined ? {} : { reached: (revision) => applied.reached(revision) }),
     });
     applied?.add(this.#informer);
-    this.#own = new Set([...options.builtIn.map(versionOf), ...options.reserved.map(resourceKeyOf)]);
-    this.#table = new ResourceTable(options.builtIn, 1);
+    this.#table = options.builtIn;
     this.#cleanup = new Cleanup({
       ...options,
       definitions: this.#store,
@@ -161,6 +160,11 @@ export class CustomResourceController {
       kindOf: (name) => this.#states.get(name)?.kind,
       setStatus: (name, change, finish) => this.#writeStatus({ name }, change, finish),
     });
+  }
+
+  get #own(): ReadonlySet<string> {
+    const { builtIn, reserved } = this.#options;
+    return (this.#ownKeys ??= new Set([...builtIn.definitions.map(versionOf), ...reserved.map(resourceKeyOf)]));
   }
 
   /** The current table. */
@@ -342,7 +346,7 @@ export class CustomResourceController {
   #publish(): void {
     if (!this.#isChanged) return;
     this.#isChanged = false;
-    const all = [...this.#options.builtIn];
+    const all = [...this.#options.builtIn.definitions];
     for (const { served } of this.#states.values()) for (const definition of served) all.push(definition);
     this.#table = new ResourceTable(all, this.#table.generation + 1, this.#table);
     if (!this.#hasOtherVersions) return;

@@ -22,6 +22,7 @@ import {
 import type { ResourceTable } from "#registry/resource-table.ts";
 import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { Stores } from "#registry/stores.ts";
+import { lazy } from "#std/lazy.ts";
 import { andThen, attempt, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import type { Span } from "#std/tracer.ts";
 import type { VersionReader } from "#storage/watch-cache.ts";
@@ -29,7 +30,6 @@ import type { HandledRequest, Reply, RequestInfo } from "./api-request.ts";
 import { concealWarning, shownError } from "./confidential.ts";
 import { encodeReply } from "./encode-reply.ts";
 import { encodeInSpan } from "./traced-handlers.ts";
-import { objectHistory } from "./object-history.ts";
 import { historyPrefix } from "./request-info.ts";
 import { runAction } from "./handlers/action.ts";
 import { getComputed, listComputed } from "./handlers/computed.ts";
@@ -142,8 +142,12 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
   };
   const { versionReader } = options;
   if (versionReader === undefined) return (request) => route(request);
-  const history = objectHistory({ ...options, versionReader, route: (request) => route(request) });
-  return (request) => (request.info.apiPrefix === historyPrefix ? history(request) : route(request));
+  const history = lazy(async () => {
+    const { objectHistory } = await import("./object-history.ts");
+    return objectHistory({ ...options, versionReader, route: (request) => route(request) });
+  });
+  return (request) =>
+    request.info.apiPrefix === historyPrefix ? andThen(history(), (answer) => answer(request)) : route(request);
 }
 
 /** Returns the function that tells clients and the audit log that a request is for a deprecated version. */

@@ -7,10 +7,10 @@ import {
   objectHandlers,
   StoreInformer,
   type StoreInformerOptions,
-  waitForSync,
 } from "./informer.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
+import type { Effects } from "./store/object-reader.ts";
 import type { Store } from "./store.ts";
 import type { Stores } from "./stores.ts";
 import type { AppliedRevision } from "./applied-revision.ts";
@@ -25,11 +25,18 @@ export interface AnnouncedResources {
   readonly applied: AppliedRevision;
 }
 
+interface Followed {
+  readonly informer: StoreInformer;
+  readonly store: Store;
+  /** Whether the answers to writes wait for the handlers. */
+  readonly decides: boolean;
+}
+
 export class StoreInformers {
   readonly #options: Pick<StoreInformerOptions, "cache" | "clock" | "log">;
   readonly #stores: Stores;
   readonly #announced: AnnouncedResources | undefined;
-  readonly #informers = new Map<string, { readonly informer: StoreInformer; readonly store: Store }>();
+  readonly #informers = new Map<string, Followed>();
 
   /** `announced` is left out where there are no other servers. */
   constructor(
@@ -42,27 +49,28 @@ export class StoreInformers {
     this.#announced = announced;
   }
 
-  /**
-   * Returns the definition with writes that are acknowledged only when the handlers of the resource, once it is
-   * followed, have processed them.
-   */
-  waiting(definition: ResourceDefinition): ResourceDefinition {
-    return waitForSync(definition, () => this.#informers.get(keyOf(definition))?.informer);
+  /** Returns what waits until the handlers of a resource, once it is followed, have processed its writes. */
+  effectsOf(definition: ResourceDefinition): Effects {
+    const key = keyOf(definition);
+    return (revision) => {
+      const followed = this.#informers.get(key);
+      return followed?.decides === true ? followed.informer.caughtUpTo(revision) : undefined;
+    };
   }
 
   /** Delivers the current objects and follows them; does nothing when a version of the resource is already followed. */
   follow<T extends ApiObject>(definition: ResourceDefinition, handlers: ObjectHandlers<T>): Promise<void> {
     const store = this.#stores.of(definition);
-    return this.#start(definition, store, objectHandlers<T>(store, this.#options.log, handlers));
+    return this.#start(definition, store, true, objectHandlers<T>(store, this.#options.log, handlers));
   }
 
   /** Does the same for objects that requests look up in the store, of whose changes only other servers are told. */
   followLookups(definition: ResourceDefinition): Promise<void> {
     if (this.#announced?.includes(definition) !== true) return Promise.resolve();
-    return this.#start(definition, this.#stores.of(definition), { replace() {}, handle() {} });
+    return this.#start(definition, this.#stores.of(definition), false, { replace() {}, handle() {} });
   }
 
-  #start(definition: ResourceDefinition, store: Store, handlers: InformerHandlers): Promise<void> {
+  #start(definition: ResourceDefinition, store: Store, decides: boolean, handlers: InformerHandlers): Promise<void> {
     const key = keyOf(definition);
     if (this.#informers.has(key)) return Promise.resolve();
     const applied = this.#announced?.includes(definition) === true ? this.#announced.applied : undefined;
@@ -73,7 +81,7 @@ export class StoreInformers {
       ...(applied === undefined ? {} : { reached: (revision) => applied.reached(revision) }),
     });
     applied?.add(informer);
-    this.#informers.set(key, { informer, store });
+    this.#informers.set(key, { informer, store, decides });
     return informer.start();
   }
 

@@ -7,6 +7,7 @@
  */
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
+import type { Revision } from "#storage/log-store.ts";
 import type { Entry, IndexMatch, Range } from "#storage/watch-cache.ts";
 
 import type { WriteAttributes } from "./resource-definition.ts";
@@ -27,13 +28,14 @@ export class Store extends ObjectReader {
   readonly #lists: ObjectLists;
   readonly #writer: ObjectWriter;
   readonly #deleter: ObjectDeleter;
+  readonly #entries: EntryWriter;
 
   constructor(options: StoreOptions) {
     super(options);
     this.#lists = new ObjectLists(this, options.cache, options.clock);
-    const entries = new EntryWriter(this, options);
-    this.#writer = new ObjectWriter(this, entries, options);
-    this.#deleter = new ObjectDeleter(this, entries, options);
+    this.#entries = new EntryWriter(this, options);
+    this.#writer = new ObjectWriter(this, this.#entries, options);
+    this.#deleter = new ObjectDeleter(this, this.#entries, options);
   }
 
   /** Counts of the lists since this store was made. */
@@ -75,6 +77,11 @@ export class Store extends ObjectReader {
   /** Deletes an object in one or two phases. Throws `notFound`, `conflict` for preconditions, and errors of `admit`. */
   delete(namespace: string, name: string, request: DeleteRequest): Promise<Deleted> {
     return this.#deleter.delete(namespace, name, request);
+  }
+
+  /** Resolves when a write that was done elsewhere is in force, so that it may be answered. */
+  inForce(revision: Revision): MaybePromise<void> {
+    return this.#entries.inForce(revision);
   }
 
   /**

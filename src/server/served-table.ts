@@ -20,7 +20,7 @@ import type { ServerParts } from "./server-parts.ts";
 interface ServedTableParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
   readonly cache: WatchCache;
   readonly tables: ApiTables;
-  /** The built-in kinds; their writes wait until the effects of an object are in force. */
+  /** The built-in kinds. */
   readonly builtIn: ResourceTable;
   readonly objects: StoredObjects;
   readonly objectBytesMax: number;
@@ -36,15 +36,13 @@ export function openServedTable(parts: ServedTableParts) {
   const { domain, cache } = parts;
   const withStatuses = withComponentStatuses(() => cache.failure?.message ?? cache.full?.message);
   const withPosts = withActions(parts.actions, domain);
-  const builtIn = new ResourceTable(
-    parts.builtIn.definitions.map((definition) => withServedParts(withPosts(withStatuses(definition)))),
-    1,
-  );
+  const builtIn = parts.builtIn.definitions.map((definition) => withServedParts(withPosts(withStatuses(definition))));
   const listeners: (() => void)[] = [];
-  const custom = customResources(parts, builtIn.definitions, () => listeners.forEach((changed) => changed()));
+  const custom = customResources(parts, builtIn, () => listeners.forEach((changed) => changed()));
+  const withoutCustom = custom === undefined ? new ResourceTable(builtIn, 1, parts.builtIn) : undefined;
   return {
     /** Returns the served resources. */
-    table: () => custom?.table ?? builtIn,
+    table: () => custom?.table ?? withoutCustom!, // there is one of the two
     /** Adds a listener for changes of the served resources. */
     onChange: (listener: () => void) => void listeners.push(listener),
     /** Serves the custom resources of the stored definitions. */
@@ -84,7 +82,11 @@ function customResources(
         }),
     changed,
     definition,
-    builtIn: builtIn.map((other) => (other === definition ? waiting : other)),
+    builtIn: new ResourceTable(
+      builtIn.map((other) => (other === definition ? waiting : other)),
+      1,
+      parts.builtIn,
+    ),
     reserved: tables.kinds,
     get metadata(): Schema {
       return metadataSchema(tables, domain);

@@ -36,7 +36,7 @@ import type { HandlersByResource } from "./index-handlers.ts";
 export interface ServerState {
   readonly objects: StoredObjects;
   readonly stores: Stores;
-  /** The built-in kinds; their writes wait until the effects of an object are in force. */
+  /** The built-in kinds. */
   readonly builtIn: ResourceTable;
   readonly lookups: Lookups;
   readonly storeOf: StoreFinder;
@@ -81,16 +81,19 @@ export function openState(config: AssembleConfig): ServerState {
     ...(options.disableAdmissionPlugins.includes(namespaceLifecycleName)
       ? {}
       : { conditionOf: (object) => namespaceCondition(storeOf("namespaces"), object) }),
+    effectsOf: (definition) => informers.effectsOf(definition),
   });
-  const informers = new StoreInformers(config, stores, config.peers?.announced);
+  const informers: StoreInformers = new StoreInformers(config, stores, config.peers?.announced);
   const { handlersOf, ...indexes } = openIndexes(config, stores, informers);
   const { services, fairness, addressObjects } = indexes;
+  const { table } = plans.kinds;
+  const allocator = allocatorState(config, informers);
   const builtIn = new ResourceTable(
-    plans.kinds.table.definitions
-      .map((definition) => withAllocator(services, allocatorState(config, informers), definition))
-      .map((definition) => (handlersOf(definition) === undefined ? definition : informers.waiting(definition)))
+    table.definitions
+      .map((definition) => withAllocator(services, allocator, definition))
       .map((definition) => addressObjects?.inStep(definition) ?? definition),
     1,
+    table,
   );
   const storeOf = storeFinder(builtIn, stores, domain.rename);
   const lookups = storeLookups(storeOf);

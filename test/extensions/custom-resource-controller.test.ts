@@ -13,6 +13,7 @@ import { waitForSync } from "#registry/informer.ts";
 import { Store } from "#registry/store.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
+import { ResourceTable } from "#registry/resource-table.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { silentLog } from "#std/log.ts";
 import { seededRandom } from "#std/random.ts";
@@ -71,7 +72,7 @@ async function startController() {
     ...options,
     cache: cut,
     definition: definition!,
-    builtIn: [waiting],
+    builtIn: new ResourceTable([waiting], 1),
     reserved: [],
     metadata: tables.schema("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")!,
     domain: kubernetesDomain,

@@ -5,12 +5,12 @@
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { objectTooLarge } from "#meta/status-error.ts";
-import { StorageFailure } from "#storage/log-store.ts";
+import { type Revision, StorageFailure } from "#storage/log-store.ts";
 import type { CacheReader, Encoded, Entry } from "#storage/watch-cache.ts";
 
 import type { ResourceDefinition, WriteAttributes } from "../resource-definition.ts";
 import type { Caller, ConvertedObjects, StoredObjects } from "../stored-object.ts";
-import type { ObjectReader, StoreOptions } from "./object-reader.ts";
+import type { Effects, ObjectReader, StoreOptions } from "./object-reader.ts";
 
 /** The outcome of one attempt to write. */
 export type Outcome<T> =
@@ -27,13 +27,15 @@ export class EntryWriter {
   readonly #cache: CacheReader;
   readonly #objects: StoredObjects;
   readonly #objectBytesMax: number;
+  readonly #effects: Effects | undefined;
 
-  constructor(reader: ObjectReader, { definition, cache, objects, objectBytesMax }: StoreOptions) {
+  constructor(reader: ObjectReader, { definition, cache, objects, objectBytesMax, effectsOf }: StoreOptions) {
     this.#reader = reader;
     this.#definition = definition;
     this.#cache = cache;
     this.#objects = objects;
     this.#objectBytesMax = objectBytesMax;
+    this.#effects = effectsOf?.(definition);
   }
 
   /**
@@ -93,18 +95,22 @@ export class EntryWriter {
     });
   }
 
+  /** Waits until decisions about requests follow a write, and for the `afterCommit` of its kind. */
+  inForce(revision: Revision): MaybePromise<void> {
+    return andThen(this.#effects?.(revision), () => this.#definition.strategy.afterCommit?.(revision));
+  }
+
   /** Encodes an object that is being deleted, whatever its size. */
   async encodeForDeletion(object: Unstructured, caller: Caller | undefined): Promise<Encoded> {
     return this.#objects.encode(this.#definition, await this.#objects.toStored(this.#definition, object, caller));
   }
 
   /**
-   * Runs before a write is acknowledged: waits for a kind's `afterCommit`, and for webhooks that convert what was
-   * written.
+   * Runs before a write is acknowledged: waits until it is in force, or for webhooks that convert what was written.
    */
   awaitEffects(entry: Entry, caller: Caller | undefined): MaybePromise<ConvertedObjects | void> {
     caller?.wrote?.(entry.key, entry.revision);
-    const effects = this.#definition.strategy.afterCommit?.(entry.revision);
+    const effects = this.inForce(entry.revision);
     return effects ?? this.#reader.convertWithWebhook([entry], caller);
   }
 }

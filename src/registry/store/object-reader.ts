@@ -29,9 +29,17 @@ export interface StoreOptions {
   readonly collectsGarbage?: boolean;
   /** Returns the condition under which an object is created in a namespace. Left out: in all at all times. */
   readonly conditionOf?: (object: NewObject) => KeyCondition;
+  /**
+   * Returns what the answer to a write of a resource waits for, before the `afterCommit` of its strategy: that decisions about
+   * requests follow it. Left out: nothing.
+   */
+  readonly effectsOf?: (definition: ResourceDefinition) => Effects;
   /** Makes notes of who deleted objects. Left out: none are made. */
   readonly deletionNotes?: DeletionNotes;
 }
+
+/** Waits until decisions about requests follow all writes of a resource up to a revision. */
+export type Effects = (revision: Revision) => MaybePromise<void>;
 
 /** A new object in a namespace. */
 export interface NewObject {

@@ -133,8 +133,7 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
     note,
   }: HostCalls["write"]["parameters"]): Promise<HostCalls["write"]["answer"]> {
     const { cache } = this.#options;
-    const { context, definition, namespace, store } = this.#scope;
-    const { strategy } = definition;
+    const { context, namespace, store } = this.#scope;
     const encoded =
       object === undefined ? undefined : encodedInThread({ ...object, bytes: bufferOf(object.bytes) }, object.labels);
     const turn = this.#turnOf(object);
@@ -152,7 +151,7 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
     }
     const { revision, created } = result.entry;
     context.wrote?.(key, revision);
-    await strategy.afterCommit?.(revision);
+    await store.inForce(revision);
     return { ok: true, revision, created };
   }
 
