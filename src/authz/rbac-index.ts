@@ -180,23 +180,31 @@ function referenceKey({ kind, name }: RoleReference, namespace: string): string 
 }
 
 function bindingOf(namespace: string, name: string, { roleRef, subjects }: BindingContent): IndexedBinding {
-  const users = new Map<string, number>();
-  const groups = new Map<string, number>();
+  // Most bindings have either users or groups.
+  let users = noSubjects;
+  let groups = noSubjects;
   const list = subjects ?? [];
   for (const [at, subject] of list.entries()) {
-    if (subject.kind === "Group") note(groups, subject.name, at);
-    else if (subject.kind === "User") note(users, subject.name, at);
+    if (subject.kind === "Group") groups = noted(groups, subject.name, at);
+    else if (subject.kind === "User") users = noted(users, subject.name, at);
     else if (subject.kind === "ServiceAccount") {
       const home = (subject.namespace ?? "") === "" ? namespace : subject.namespace!;
-      if (home !== "") note(users, accountUser(home, subject.name), at);
+      if (home !== "") users = noted(users, accountUser(home, subject.name), at);
     }
   }
   const roleKey = referenceKey(roleRef, namespace);
   return { namespace, name, roleRef, roleKey, subjects: list, users, groups, verdicts: [] };
 }
 
-function note(map: Map<string, number>, name: string, at: number): void {
-  if (!map.has(name)) map.set(name, at);
+/** Subjects with the first index of each. */
+type Subjects = ReadonlyMap<string, number>;
+
+const noSubjects: Subjects = new Map();
+
+function noted(subjects: Subjects, name: string, at: number): Subjects {
+  if (subjects.has(name)) return subjects;
+  // Safe: none but `noSubjects` is known elsewhere yet.
+  return subjects === noSubjects ? new Map([[name, at]]) : (subjects as Map<string, number>).set(name, at);
 }
 
 function add(index: Map<string, Scopes>, name: string, binding: IndexedBinding): void {

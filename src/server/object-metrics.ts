@@ -32,8 +32,11 @@ interface StoredResource {
 
 export function addObjectMetrics(options: ObjectMetricsOptions): void {
   const { metrics, cache } = options;
-  const paths = etcdPaths(options.plans.kinds.table.definitions, options.domain);
-  const resources = (): readonly StoredResource[] => storedResources(options, paths);
+  let paths: ReadonlyMap<string, string> | undefined;
+  const resources = (): readonly StoredResource[] => {
+    paths ??= etcdPaths(options.plans.kinds.table.definitions, options.domain);
+    return storedResources(options, paths);
+  };
   const labels = ["resource"];
   const gauge = (name: string, help: string, read: (of: StoredResource) => number): void =>
     metrics.observable({ name, help, labels, type: "gauge" }, () =>

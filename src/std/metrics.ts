@@ -117,9 +117,10 @@ export interface Sample {
 }
 
 interface Metric {
-  readonly name: string;
-  /** Appends the metric's lines. */
-  print(lines: string[]): void;
+  readonly options: MetricOptions;
+  readonly type: string;
+  /** Appends the values; `undefined` for a metric that is not shown. */
+  readonly print: ((lines: string[]) => void) | undefined;
 }
 
 class CounterChild implements Counter {
@@ -157,6 +158,12 @@ class HistogramChild implements Histogram {
   }
 }
 
+/** A child with its label values. */
+interface Series<Child> {
+  readonly values: readonly string[];
+  readonly child: Child;
+}
+
 class Children<Child> implements Family<Child> {
   readonly labels: readonly string[];
   readonly #options: MetricOptions;
@@ -164,7 +171,8 @@ class Children<Child> implements Family<Child> {
   readonly #seriesMax: number;
   /** The number of refused label sets since the last search for obsolete ones. */
   #refusals = 0;
-  readonly all = new Map<string, { readonly values: readonly string[]; readonly child: Child }>();
+  /** The children by their label values. It is made with the first one: most metrics of a control plane are never used. */
+  #all: Map<string, Series<Child>> | undefined;
 
   constructor(options: MetricOptions, make: () => Child) {
     this.labels = options.labels ?? [];
@@ -174,32 +182,39 @@ class Children<Child> implements Family<Child> {
     if (this.labels.length === 0) this.with();
   }
 
+  /** The children, with their label values. */
+  get all(): Iterable<Series<Child>> {
+    return this.#all?.values() ?? [];
+  }
+
   with(...values: readonly string[]): Child {
     if (values.length !== this.labels.length) throw new Error(`wanted ${this.labels.length} label values`);
+    const all = (this.#all ??= new Map<string, Series<Child>>());
     const key = values.join("\u0000");
-    const series = this.all.get(key);
+    const series = all.get(key);
     if (series !== undefined) return series.child;
-    if (!isOther(values) && !this.#hasRoom()) return this.with(...values.map(() => "other"));
+    if (!isOther(values) && !this.#hasRoom(all)) return this.with(...values.map(() => "other"));
     const child = this.#make();
     const own = values.map(ownText);
-    this.all.set(own.join("\u0000"), { values: own, child });
+    all.set(own.join("\u0000"), { values: own, child });
     return child;
   }
 
   /** Returns whether another label set fits. Searches for obsolete label sets rarely, since there may be none. */
-  #hasRoom(): boolean {
-    if (this.all.size < this.#seriesMax) return true;
+  #hasRoom(all: ReadonlyMap<string, Series<Child>>): boolean {
+    if (all.size < this.#seriesMax) return true;
     if (this.#refusals++ % this.#seriesMax === 0) this.dropGone();
-    return this.all.size < this.#seriesMax;
+    return all.size < this.#seriesMax;
   }
 
   dropGone(): void {
-    if (this.#options.isThere === undefined) return;
-    const before = this.all.size;
-    for (const [key, { values }] of this.all) {
-      if (!isOther(values) && !this.#options.isThere(values)) this.all.delete(key);
+    const all = this.#all;
+    if (this.#options.isThere === undefined || all === undefined) return;
+    const before = all.size;
+    for (const [key, { values }] of all) {
+      if (!isOther(values) && !this.#options.isThere(values)) all.delete(key);
     }
-    if (this.all.size < before) this.#options.dropped?.();
+    if (all.size < before) this.#options.dropped?.();
   }
 }
 
@@ -208,8 +223,6 @@ const isOther = (values: readonly string[]): boolean => values.every((value) => 
 export class Metrics {
   readonly #metrics = new Map<string, Metric>();
   readonly #ahead: (() => void)[] = [];
-  /** The stability level of each shown metric, and the version that deprecated it; empty when none did. */
-  readonly #levels = new Map<string, readonly [level: string, version: string]>();
   #hidden = 0;
   #disabled = 0;
   #unexpected = 0;
@@ -303,13 +316,14 @@ export class Metrics {
   print(): string {
     for (const callback of this.#ahead) callback();
     const lines: string[] = [];
-    const byName = [...this.#metrics.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-    for (const metric of byName) metric.print(lines);
+    const byName = [...this.#metrics].sort(([one], [other]) => (one < other ? -1 : 1));
+    for (const [, metric] of byName) this.#print(metric, lines);
     return lines.length === 0 ? "" : `${lines.join("\n")}\n`;
   }
 
   get counts(): MetricCounts {
-    const byLevel = Map.groupBy(this.#levels.values(), ([level, version]) => `${level} ${version}`);
+    const levels = this.#metrics.values().flatMap(({ options, print }) => (print === undefined ? [] : [levelOf(options)]));
+    const byLevel = Map.groupBy(levels, ([level, version]) => `${level} ${version}`);
     const shown = [...byLevel.values()].map((alike) => ({ labels: alike[0]!, value: alike.length })); // a group has one
     return { hidden: this.#hidden, disabled: this.#disabled, unexpected: this.#unexpected, shown };
   }
@@ -379,31 +393,32 @@ export class Metrics {
   }
 
   #add(options: MetricOptions, type: string, print: (lines: string[]) => void): void {
+    const { name } = options;
+    if (this.#metrics.has(name)) throw new Error(`metric ${name} exists`);
+    this.#metrics.set(name, this.#isShown(options) ? { options, type, print } : { options, type, print: undefined });
+  }
+
+  /** Appends the lines of a metric, unless it has no values. */
+  #print({ options, type, print }: Metric, lines: string[]): void {
     const { name, deprecated } = options;
     const help =
       deprecated === undefined ? this.#staged(options) : `(Deprecated from 1.${deprecated.minor}) ${options.help}`;
-    if (this.#metrics.has(name)) throw new Error(`metric ${name} exists`);
-    if (!this.#isShown(options)) {
-      this.#metrics.set(name, { name, print() {} });
-      return;
-    }
-    const [, level = deprecated?.stability.toUpperCase() ?? "ALPHA"] = /^\[([A-Z]+)\]/.exec(options.help) ?? [];
-    this.#levels.set(name, [level, deprecated === undefined ? "" : `1.${deprecated.minor}.0`]);
-    this.#metrics.set(name, {
-      name,
-      print: (lines) => {
-        const before = lines.length;
-        lines.push(`# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}`, `# TYPE ${name} ${type}`);
-        print(lines);
-        if (lines.length === before + 2) lines.length = before;
-      },
-    });
+    const before = lines.length;
+    lines.push(`# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}`, `# TYPE ${name} ${type}`);
+    print?.(lines);
+    if (lines.length === before + 2) lines.length = before;
   }
+}
+
+/** Returns the stability level of a metric, and the version that deprecated it; empty when none did. */
+function levelOf({ help, deprecated }: MetricOptions): readonly [level: string, version: string] {
+  const [, level = deprecated?.stability.toUpperCase() ?? "ALPHA"] = /^\[([A-Z]+)\]/.exec(help) ?? [];
+  return [level, deprecated === undefined ? "" : `1.${deprecated.minor}.0`];
 }
 
 function printValues(name: string, children: Children<CounterChild>, lines: string[]): void {
   children.dropGone();
-  for (const { values, child } of children.all.values()) {
+  for (const { values, child } of children.all) {
     lines.push(`${name}${printLabels(children.labels, values)} ${printNumber(child.value)}`);
   }
 }
@@ -412,7 +427,7 @@ function printHistograms(options: HistogramOptions, children: Children<Histogram
   const { name, buckets } = options;
   const names = [...children.labels, "le"];
   children.dropGone();
-  for (const { values, child } of children.all.values()) {
+  for (const { values, child } of children.all) {
     let sum = 0;
     for (const [index, count] of child.counts.entries()) {
       sum += count;
@@ -428,7 +443,7 @@ function printSummaries(options: SummaryOptions, children: Children<QuantileSumm
   const { name, quantiles } = options;
   const names = [...children.labels, "quantile"];
   children.dropGone();
-  for (const { values, child } of children.all.values()) {
+  for (const { values, child } of children.all) {
     for (const quantile of quantiles) {
       const value = child.quantile(quantile, options.now());
       lines.push(`${name}${printLabels(names, [...values, String(quantile)])} ${printNumber(value)}`);

@@ -284,7 +284,8 @@ async function closeAll(
   { enableBootstrapTokenAuth }: ServerOptions,
   { assembled, store, encryption, peers }: OpenedParts,
 ): Promise<ReadonlySet<string>> {
-  const tokens = enableBootstrapTokenAuth ? await bootstrapDigests(assembled.client, host) : noTokens;
+  const mayHaveTokens = enableBootstrapTokenAuth && store.cache.count(`${allPrefix}core/secrets/`) > 0;
+  const tokens = mayHaveTokens ? await bootstrapDigests(assembled.client, host) : noTokens;
   peers?.leave();
   await assembled.close();
   await peers?.close();

@@ -38,13 +38,15 @@ export class QuotaLog extends ForwardingLog {
     this.#clock = clock;
   }
 
-  override async commit(write: LogWrite): Promise<CommitResult> {
-    const { key, value, isForDeletion } = write;
+  override commit(write: LogWrite): Promise<CommitResult> {
     const limit = this.#quota.limit();
-    if (limit === undefined) {
-      this.#countedMs = Number.NEGATIVE_INFINITY;
-      return this.log.commit(write);
-    }
+    if (limit !== undefined) return this.#commitWithin(limit, write);
+    this.#countedMs = Number.NEGATIVE_INFINITY;
+    return this.log.commit(write);
+  }
+
+  async #commitWithin(limit: number, write: LogWrite): Promise<CommitResult> {
+    const { key, value, isForDeletion } = write;
     const addedBytes = (value?.bytes.length ?? 0) - this.#quota.bytesOf(key);
     if (addedBytes > 0 && !isForDeletion) this.#check(addedBytes, limit);
     const pendingBytes = Math.max(0, addedBytes);
