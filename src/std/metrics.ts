@@ -322,7 +322,9 @@ export class Metrics {
   }
 
   get counts(): MetricCounts {
-    const levels = this.#metrics.values().flatMap(({ options, print }) => (print === undefined ? [] : [levelOf(options)]));
+    const levels = this.#metrics
+      .values()
+      .flatMap(({ options, print }) => (print === undefined ? [] : [levelOf(options)]));
     const byLevel = Map.groupBy(levels, ([level, version]) => `${level} ${version}`);
     const shown = [...byLevel.values()].map((alike) => ({ labels: alike[0]!, value: alike.length })); // a group has one
     return { hidden: this.#hidden, disabled: this.#disabled, unexpected: this.#unexpected, shown };

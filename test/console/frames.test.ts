@@ -143,9 +143,7 @@ const addedMax = 16;
 
 test("the rows of a list that is opened are made over some frames, a few in each", { skip }, async (t) => {
   const { page } = await openPage(t, browser!);
-  await page.route("**/api/v1/namespaces/many/configmaps?*", (route) =>
-    answer(route, Promise.resolve(), { begun: 1 }),
-  );
+  await page.route("**/api/v1/namespaces/many/configmaps?*", (route) => answer(route, Promise.resolve(), { begun: 1 }));
   await signIn(page, server.url);
   await page.getByText("The server is ready").waitFor();
   await page.evaluate(observeRows);
