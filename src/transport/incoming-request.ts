@@ -8,6 +8,7 @@ import { badRequest, requestTooLarge, type StatusError, tooManyRequests } from "
 import type { UserInfo } from "#meta/user-info.ts";
 import { isLate } from "#std/maybe-promise.ts";
 import type { BodyBudget, BodyShare } from "./body-budget.ts";
+import { type DividedBudget, type Owner, ownerOf } from "./divided-budget.ts";
 import {
   type ApiRequest,
   type AuditedBody,
@@ -53,6 +54,8 @@ interface ParsedHead extends Pick<ApiRequest, "method" | "url" | "protocol" | "r
 export interface RequestDependencies {
   readonly newId: () => string;
   readonly bodies: BodyBudget;
+  /** The number of streams that may be open. */
+  readonly streams: DividedBudget;
 }
 
 export class IncomingRequest implements ApiRequest {
@@ -90,6 +93,8 @@ export class IncomingRequest implements ApiRequest {
   #failBody: ((reason: Error) => void) | undefined;
   #bodyRead = false;
   #share: BodyShare | undefined;
+  /** The user whose stream is open. */
+  #streaming: Owner | undefined;
 
   constructor(head: ParsedHead, peer: Peer, message: Message, dependencies: RequestDependencies) {
     this.method = head.method;
@@ -203,9 +208,19 @@ export class IncomingRequest implements ApiRequest {
     this.#failBody?.(reason);
   }
 
+  /** Takes room for the stream that answers the request; returns false when there are too many. */
+  beginStream(): boolean {
+    const owner = ownerOf(this.user.name, this.#plane);
+    if (!this.#dependencies.streams.take(owner, 1)) return false;
+    this.#streaming = owner;
+    return true;
+  }
+
   /** Frees the resources of the answered request. */
   end(): void {
     this.#share?.end();
+    if (this.#streaming !== undefined) this.#dependencies.streams.give(this.#streaming, 1);
+    this.#streaming = undefined;
   }
 
   body(limitBytes: number, generalBytes = limitBytes): Promise<Buffer> {

@@ -35,6 +35,7 @@ import { AnswerLost, type ApiRequest, type ClientCertificate, type Headers, type
 import { accountOf } from "./account.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { CertificateChains } from "./certificate-chains.ts";
+import { DividedBudget } from "./divided-budget.ts";
 import { closeSoon } from "./end-unread.ts";
 import { type ConnectionBound, type ConnectionLimits, Acceptor } from "./acceptor.ts";
 import { Gzip } from "./gzip.ts";
@@ -84,6 +85,8 @@ interface ListenerLimits extends Http1Limits, ConnectionLimits {
   readonly streamWindowBytes: number;
   /** A client that reads nothing for this many milliseconds, while a reply waits for it, is disconnected. */
   readonly stallMs: number;
+  /** The number of watches and other streams that may be open; half of it of one user, or of one plane. */
+  readonly openStreams: number;
 }
 
 const defaultLimits: ListenerLimits = {
@@ -95,6 +98,7 @@ const defaultLimits: ListenerLimits = {
   concurrentStreams: 100,
   streamWindowBytes: 256 * 1024,
   stallMs: 60_000,
+  openStreams: 131_072,
   connections: Number.POSITIVE_INFINITY,
   connectionsPerAddress: Number.POSITIVE_INFINITY,
   connectionsPerUser: Number.POSITIVE_INFINITY,
@@ -336,7 +340,11 @@ class TlsListener implements Listener {
     };
     this.#turns = new ReadTurns(options.clock);
     const random = options.random ?? systemRandom;
-    this.#dependencies = { newId: () => random.uuid(), bodies: new BodyBudget() };
+    this.#dependencies = {
+      newId: () => random.uuid(),
+      bodies: new BodyBudget(),
+      streams: new DividedBudget(this.#limits.openStreams),
+    };
     this.#named = namedContexts(options.tls);
     this.#server = this.#createServer();
     this.#acceptor = new Acceptor({

@@ -15,6 +15,7 @@ import { seededRandom } from "#std/random.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { type ChainOptions, requestChain } from "#http/chain.ts";
 import { BodyBudget } from "#transport/body-budget.ts";
+import { DividedBudget } from "#transport/divided-budget.ts";
 import { IncomingRequest } from "#transport/incoming-request.ts";
 import { negotiator } from "#http/negotiation.ts";
 import { durationProblem } from "#http/filters/request-deadline.ts";
@@ -99,7 +100,7 @@ function requestOf(
     { method, url, target, protocol: h2 ? "HTTP/2.0" : "HTTP/1.1", receivedMs: clock.now() },
     peer,
     message,
-    { newId: () => "an-id", bodies: new BodyBudget() },
+    { newId: () => "an-id", bodies: new BodyBudget(), streams: new DividedBudget(1000) },
   );
 }
 

@@ -491,6 +491,58 @@ test("a user with too many connections is answered 429 on others, which are clos
   assert.deepEqual(refused, ["user eve", "user eve"]);
 });
 
+test("a user with too many watches is answered 429, others are not, and one that ends makes room", async (t) => {
+  let closed = 0;
+  const { port } = await serve(
+    (request) => {
+      request.user = { name: String(request.headers["x-user"]), groups: [] };
+      const plane = request.headers["x-plane"];
+      if (plane !== undefined) request.enterPlane!(plane);
+      return watch(() => closed++);
+    },
+    { limits: { openStreams: 8 } },
+  );
+  const client = await session(port, t);
+  const ask = async (user: string, plane?: string) => {
+    const stream = client.request({
+      ":path": "/",
+      "x-user": user,
+      ...(plane === undefined ? {} : { "x-plane": plane }),
+    });
+    const [headers] = (await once(stream, "response")) as [IncomingHttpHeaders];
+    stream.resume();
+    return { stream, code: headers[":status"], again: headers["retry-after"] };
+  };
+  const codes = async (count: number, user: string, plane?: string) => {
+    const answers = [];
+    for (let at = 0; at < count; at++) answers.push(await ask(user, plane));
+    return answers;
+  };
+  const eves = await codes(5, "eve");
+  assert.deepEqual(
+    eves.map(({ code, again }) => [code, again]),
+    [...Array.from({ length: 4 }, () => [200, undefined]), [429, "1"]],
+  );
+  // The one that was not opened is told so.
+  await until(() => closed === 1);
+  // Users of a plane have half of its half each; the other eve is another user.
+  assert.deepEqual(
+    (await codes(3, "eve", "/planes/a")).map(({ code }) => code),
+    [200, 200, 429],
+  );
+  assert.deepEqual(
+    (await codes(3, "adam", "/planes/a")).map(({ code }) => code),
+    [200, 200, 429],
+  );
+  eves[0]!.stream.close();
+  await until(() => closed === 4);
+  assert.equal((await ask("eve")).code, 200);
+  // The answer is the same over HTTP/1.1.
+  const socket = await socketTo(port, t);
+  socket.write("GET / HTTP/1.1\r\nHost: a\r\nX-User: eve\r\n\r\n");
+  assert.match(String((await once(socket, "data"))[0]), /^HTTP\/1\.1 429 [^]*Retry-After: 1/i);
+});
+
 test("hundreds of connections at once are all taken and served", async (t) => {
   const { port } = await serve(() => text("ok"));
   const answers = Array.from({ length: 300 }, async () => {
