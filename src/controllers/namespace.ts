@@ -9,8 +9,9 @@ import type { RetryPauses } from "#client/work-queue.ts";
 import { aggregate } from "#meta/field-error.ts";
 import { apiPathOf, type GroupVersionResource } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { StatusError } from "#meta/status-error.ts";
+import { serviceUnavailable, StatusError } from "#meta/status-error.ts";
 import { timestampOf } from "#meta/time.ts";
+import { isObject } from "#std/is-object.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { metadataTypes } from "./metadata-types.ts";
 import { inPages } from "./pages.ts";
@@ -124,13 +125,6 @@ async function deletable(environment: ControllerEnvironment): Promise<Deletable>
       readonly versions: readonly { readonly version: string }[];
     }[];
   }
-  interface Resources {
-    readonly resources: readonly {
-      readonly name: string;
-      readonly namespaced: boolean;
-      readonly verbs: readonly string[];
-    }[];
-  }
   const { groups } = await client.call<Groups>({ method: "GET", path: "/apis" });
   const versions = [
     { group: "", version: "v1" },
@@ -146,22 +140,40 @@ async function deletable(environment: ControllerEnvironment): Promise<Deletable>
   const undiscovered: string[] = [];
   for (const { group, version } of versions) {
     const path = apiPathOf({ group, version });
-    let resources: Resources["resources"];
+    let names: readonly string[];
     try {
-      ({ resources } = await client.call<Resources>({ method: "GET", path }));
+      names = emptiedResources(await client.call<unknown>({ method: "GET", path }));
     } catch (error) {
       if (!isUnavailable(error)) throw error;
       undiscovered.push(`${group}/${version}`);
       continue;
     }
-    for (const { name, namespaced, verbs } of resources) {
+    for (const name of names) {
       const id = `${group}/${name}`;
-      if (!namespaced || seen.has(id) || !verbs.includes("list") || !verbs.includes("deletecollection")) continue;
+      if (seen.has(id)) continue;
       seen.add(id);
       served.push({ group, version, resource: name });
     }
   }
   return { served, undiscovered };
+}
+
+/** The maximum number of resources of a group version that are emptied. */
+const resourcesMax = 2000;
+
+/**
+ * Returns the namespaced resources of a discovery document whose objects can be listed and deleted. Another server may
+ * answer anything: invalid entries are left out. Throws `serviceUnavailable` when it is no document, or names too many.
+ */
+function emptiedResources(document: unknown): readonly string[] {
+  const { resources } = isObject(document) ? document : {};
+  if (!Array.isArray(resources) || resources.length > resourcesMax)
+    throw serviceUnavailable("the resources of a group version cannot be read");
+  return resources.flatMap((one: unknown) => {
+    const { name, namespaced, verbs } = isObject(one) ? one : {};
+    if (typeof name !== "string" || namespaced !== true || !Array.isArray(verbs)) return [];
+    return verbs.includes("list") && verbs.includes("deletecollection") ? [name] : [];
+  });
 }
 
 const isUnavailable = (error: unknown): boolean => error instanceof StatusError && error.status.code === 503;
