@@ -237,16 +237,30 @@ export function deleteOptions(
   body: DeleteOptions | undefined,
   { domain, forcedDeletion }: { readonly domain: ApiDomain; readonly forcedDeletion: boolean },
 ): CheckedDeleteOptions {
+  return checkDeleteOptions(body ?? queryDeleteOptions(query), domain, forcedDeletion);
+}
+
+function queryDeleteOptions(query: URLSearchParams): DeleteOptions {
   const grace = integer(query, "gracePeriodSeconds");
   const orphan = flag(query, "orphanDependents");
   const policy = query.get("propagationPolicy");
   const ignore = flag(query, "ignoreStoreReadErrorWithClusterBreakingPotential");
-  const bodyOptions: DeleteOptions = body ?? {
+  return {
     dryRun: query.getAll("dryRun"),
     ...(grace === undefined ? {} : { gracePeriodSeconds: grace }),
     ...(orphan === undefined ? {} : { orphanDependents: orphan }),
     ...(policy === null ? {} : { propagationPolicy: policy }),
     ...(ignore === undefined ? {} : { ignoreStoreReadErrorWithClusterBreakingPotential: ignore }),
+    ...queryPreconditions(query),
   };
-  return checkDeleteOptions(bodyOptions, domain, forcedDeletion);
+}
+
+/** Returns the preconditions that a query names. Source: upstream's `Convert_url_Values_To_v1_DeleteOptions`. */
+function queryPreconditions(query: URLSearchParams): Pick<DeleteOptions, "preconditions"> {
+  const uid = query.get("uid") ?? "";
+  const resourceVersion = query.get("resourceVersion") ?? "";
+  if (uid === "" && resourceVersion === "") return {};
+  return {
+    preconditions: { ...(uid === "" ? {} : { uid }), ...(resourceVersion === "" ? {} : { resourceVersion }) },
+  };
 }

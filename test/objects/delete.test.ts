@@ -155,6 +155,19 @@ inBothDomains("whoever deletes jobs without a policy is warned that their pods s
   assert.deepEqual(await warnings("/one?dryRun=All", options({ orphanDependents: true })), []);
 });
 
+inBothDomains("preconditions may come in the query of a delete without a body [DELOPT-09]", async (api) => {
+  const { maps, path, uid, version } = await one(api);
+  for (const query of ["uid=other", "resourceVersion=1", `uid=${uid}&resourceVersion=1`, "resourceVersion=x"]) {
+    (await api.delete(`${path}?${query}`)).expectFailure(409, "Conflict", / in the precondition \((other|1|x)\) /);
+  }
+  (await api.delete(`${maps}?uid=other`)).expect(409);
+  (await api.get(path)).expect(200, { "metadata.uid": uid });
+  // Options in a body replace those of the query.
+  (await api.delete(`${path}?uid=other&gracePeriodSeconds=x`, options({ dryRun: ["All"] }))).expect(200);
+  (await api.delete(`${path}?uid=${uid}&resourceVersion=${version}`)).expect(200);
+  (await api.get(path)).expect(404);
+});
+
 inBothDomains("preconditions that do not hold keep the object [DELOPT-09]", async (api) => {
   const { path, uid, version } = await one(api);
   (await api.delete(path, options({ preconditions: { uid: "other" } }))).expectFailure(

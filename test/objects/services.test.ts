@@ -93,6 +93,14 @@ inBothDomains("a service gets an address, families and ports by its type", async
   await gets(api, services, { ipFamilies: ["IPv6"] }, { "spec.clusterIP": (ip: unknown) => String(ip).includes(":") });
 });
 
+inBothDomains("an empty policy of families is none that there is", async (api) => {
+  const services = await servicesOf(api);
+  const text = /spec\.ipFamilyPolicy: Unsupported value: "": supported values: "PreferDualStack"/;
+  (await api.post(services, service("one", { ipFamilyPolicy: "" }))).expectFailure(422, "Invalid", text);
+  (await api.post(services, service("one", {}))).expect(201);
+  (await api.patch(`${services}/one`, { spec: { ipFamilyPolicy: "" } })).expectFailure(422, "Invalid", text);
+});
+
 inBothDomains("headless services and external names get no address", async (api) => {
   const services = await servicesOf(api);
   await gets(

@@ -15,8 +15,8 @@ export const requireDualStack = "RequireDualStack";
 
 export const isHeadless = ({ clusterIPs = [] }: ServiceSpec): boolean => clusterIPs[0] === headless;
 
-/** Returns the IP family policy; a service without a policy has one family. */
-export const policyOf = ({ ipFamilyPolicy }: ServiceSpec): string => ipFamilyPolicy || singleStack;
+/** Returns the IP family policy; a service without a policy has one family. An empty policy is one that there is not. */
+export const policyOf = ({ ipFamilyPolicy = singleStack }: ServiceSpec): string => ipFamilyPolicy;
 
 export const needsClusterIp = ({ type }: ServiceSpec): boolean =>
   type === "ClusterIP" || type === "NodePort" || type === "LoadBalancer";
@@ -67,7 +67,7 @@ function keepAddresses(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   if ((next.clusterIPs ?? []).length === 0 && next.clusterIP === old.clusterIP) {
     next = withField(next, "clusterIPs", old.clusterIPs);
   }
-  return next.ipFamilyPolicy ? next : withField(next, "ipFamilyPolicy", old.ipFamilyPolicy);
+  return next.ipFamilyPolicy === undefined ? withField(next, "ipFamilyPolicy", old.ipFamilyPolicy) : next;
 }
 
 /**
