@@ -20,6 +20,8 @@ export class Fence {
   readonly #key: string;
   /** The revision of the key as far as is known; 0: it does not exist. */
   #revision = 0;
+  /** The number of times that it was moved: no two versions of its key are alike, also where etcd was put back between. */
+  #moves = 0;
 
   /** `key` is one that no other process has. */
   constructor(client: EtcdClient, leases: Leases, key: string) {
@@ -52,7 +54,7 @@ export class Fence {
     const lease = await this.#leases.leaseOf(lifeSeconds, options);
     const move: Transaction = {
       compare: [],
-      then: [{ kind: "put", key: this.#key, value: Buffer.alloc(0), lease }],
+      then: [{ kind: "put", key: this.#key, value: Buffer.from(String(++this.#moves)), lease }],
       otherwise: [],
     };
     const { header } = await this.#client.transact(move, options);

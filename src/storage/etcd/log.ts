@@ -100,7 +100,9 @@ export class EtcdLog implements LogStore {
   readonly #compaction: Compaction;
   readonly #closing = new AbortController();
   /** The name of this process, which no other has. */
-  readonly #id: Buffer;
+  readonly #id: string;
+  /** The number of turns that were put: no two versions are alike, also where etcd was put back between. */
+  #turnsPut = 0;
   #follower: LogFollower | undefined;
   failure: Error | undefined;
   full: StorageFull | undefined;
@@ -137,7 +139,7 @@ export class EtcdLog implements LogStore {
     });
     this.#leases = new Leases(client, clock, leaseReuseSeconds);
     const id = random.uuid();
-    this.#id = Buffer.from(id);
+    this.#id = id;
     this.#fence = new Fence(client, this.#leases, keys.fence(id));
     this.#compaction = new Compaction({
       client,
@@ -416,12 +418,17 @@ export class EtcdLog implements LogStore {
     const found = answer.ranges.map(({ entries }) => entries[0]);
     const held = before.every(({ revision }, at) => revision === (found[at]?.revision ?? 0));
     const taken = found[before.length];
-    const isOwnTurn = write.turn === undefined || (taken?.revision === doneAt && taken.value.equals(this.#id));
+    const isOwnTurn = write.turn === undefined || (taken?.revision === doneAt && this.#isOwnTurn(taken.value));
     if (held && isOwnTurn) return this.#done(own, doneAt);
     // It may have been done before the changes that were lost.
     if (own.isBlind) throw new OutcomeUnknown(lostChanges);
     // Another writer has changed the key, so that this write cannot be done any more.
     return { committed: false, revision: doneAt, failed: "key" };
+  }
+
+  /** Whether this process has put the key of a turn. */
+  #isOwnTurn(value: Buffer): boolean {
+    return value.toString("latin1").startsWith(`${this.#id} `);
   }
 
   /** Waits until the changes of all writes that etcd has answered are heard. Resolves with whether that succeeded. */
@@ -466,7 +473,7 @@ export class EtcdLog implements LogStore {
     if (write.turn !== undefined) {
       const turnKey = keys.turn(write.turn.name);
       compare.push({ key: turnKey, revision: this.#turns.seenBy(write.turn), orLess: true });
-      then.push({ kind: "put", key: turnKey, value: this.#id });
+      then.push({ kind: "put", key: turnKey, value: Buffer.from(`${this.#id} ${++this.#turnsPut}`) });
     }
     return { compare, then, otherwise: compare.map((comparison) => readOf(comparison)) };
   }

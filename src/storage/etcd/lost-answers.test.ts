@@ -413,3 +413,26 @@ test("a server goes on when etcd went back to before its fence moved, and on by 
   await cluster.restore(moved, 30_000);
   revisionOf(await cluster.pass(cluster.put(cache, 0, "1")));
 });
+
+test("no two versions of a fence or a turn are alike: servers tell by them whether etcd was put back", async (t) => {
+  const cluster = new Cluster();
+  const cache = await cluster.open(t, 1);
+  const { etcd } = cluster;
+  const value = { ...toUnversioned("{}", "-"), decode: () => undefined };
+  for (const [name, member] of [
+    ["b", 1],
+    ["c", 2],
+  ] as const) {
+    etcd.members[member]!.stop();
+    const turn = { name: "addresses", seen: cache.revision };
+    revisionOf(await cluster.pass(cache.put(`/registry/core/pods/ns/${name}`, 0, value, { turn })));
+    etcd.members[member]!.start();
+    await cluster.sleep(10_000);
+  }
+  const changes = etcd.store.page({ key: "/", end: "0" }, 1, { revision: cache.revision, compacted: -1 }).steps.flat();
+  for (const resource of ["fences", "turns"]) {
+    const versions = changes.filter(({ entry }) => entry.key.startsWith(`/registry/binnacle/${resource}/`));
+    assert.equal(versions.length, 2);
+    assert.notDeepEqual(versions[0]!.entry.value, versions[1]!.entry.value);
+  }
+});
