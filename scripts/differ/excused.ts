@@ -33,7 +33,7 @@ const aboveMaximum =
 
 const excuses: readonly Excuse[] = [
   // A default above the maximum is shown itself; upstream shows the maximum.
-  { resource: "limitranges", ours: [aboveMaximum], theirs: [aboveMaximum] },
+  { resource: "limitranges", ours: [/^422 Invalid$/, aboveMaximum], theirs: [/^422 Invalid$/, aboveMaximum] },
   // The attributes class may change before the claim is bound (PVC-34 of the requirements).
   {
     resource: "persistentvolumeclaims",

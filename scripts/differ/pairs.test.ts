@@ -90,6 +90,10 @@ void test("differences are excused where they are documented only", () => {
   assert.ok(!isExcused("secrets", [type(""), frozen], { data: { a: "" } }));
   const moveFinding = (manager: string, field = "limits"): string =>
     `200 \n.owners.${manager} Update .fieldsV1.f:spec.f:${field} = {}`;
+  const above = (shown: string): string =>
+    `422 Invalid\nFieldValueInvalid spec.limits[0].default[a.b/c]: Invalid value: "${shown}": default value 2 is greater than max value 1`;
+  assert.ok(isExcused("limitranges", [above("2"), above("1")], {}));
+  assert.ok(!isExcused("limitranges", [above("2"), above("1").replace("422", "400")], {}));
   assert.ok(isExcused("limitranges", [moveFinding("a"), moveFinding("b")], { spec: { limits: [{ max: {} }] } }));
   assert.ok(
     !isExcused("limitranges", [moveFinding("a"), moveFinding("b")], { spec: { limits: [{ max: { cpu: "1" } }] } }),
