@@ -2,9 +2,11 @@
  * Sends all current entries to the main thread when the thread starts, a few buffers ahead of what the main thread has
  * read.
  */
+import type { MessagePort } from "node:worker_threads";
+
 import { digestSum } from "../digest.ts";
 import { damagedFile } from "./log-file.ts";
-import type { LogPort, SendToMain, ToWorker } from "./messages.ts";
+import type { SendToMain, ToWorker } from "./messages.ts";
 import type { OpenLogFiles } from "./open-log.ts";
 import { RowWriter } from "./packed-rows.ts";
 
@@ -17,9 +19,14 @@ const buffersInTransit = 3;
  * Sends the entries, and compares their digest with the survey's. Resolves when the main thread may be told that the
  * log is open. Rejects when the file is damaged.
  */
-export function sendCurrentRows(port: LogPort, path: string, opened: OpenLogFiles): Promise<void> {
+export function sendCurrentRows(
+  port: MessagePort,
+  send: SendToMain,
+  path: string,
+  opened: OpenLogFiles,
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    const loading = packCurrentRows(port.send, path, opened);
+    const loading = packCurrentRows(send, path, opened);
     let spare: ArrayBuffer | undefined;
     let isDone = false;
     const advance = (): void => {
@@ -32,13 +39,13 @@ export function sendCurrentRows(port: LogPort, path: string, opened: OpenLogFile
         isDone = true;
         reject(error as Error);
       }
-      if (isDone) unfollow();
+      if (isDone) port.off("message", onMessage);
     };
     const onMessage = (message: ToWorker): void => {
       if (message.kind === "loaded") spare = message.buffer;
       advance();
     };
-    const unfollow = port.follow(onMessage);
+    port.on("message", onMessage);
     for (let i = 0; i < buffersInTransit; i++) advance();
   });
 }

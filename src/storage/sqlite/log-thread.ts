@@ -22,9 +22,8 @@ import {
   type LogResults,
   type LogFolder,
   Mailbox,
-  type FromSharedWorker,
-  type LogPort,
-  type ToSharedWorker,
+  type SendToMain,
+  type SharedLogStart,
   type ToWorker,
   type WorkerStart,
 } from "./messages.ts";
@@ -47,45 +46,16 @@ const exclusiveKinds: ReadonlySet<LogRequest["kind"]> = new Set(["compact", "dig
 /** Opens the log, sends all current entries to the main thread, and works until the store is closed. The thread has no other work. */
 export async function openLogThread(port: MessagePort, start: WorkerStart): Promise<void> {
   const mailbox = new Mailbox(start.mailbox);
-  const logPort: LogPort = {
-    send: (message, transfer = []) => port.postMessage(message, transfer),
-    follow: (take) => {
-      port.on("message", take);
-      return () => port.off("message", take);
-    },
-    // Closing the port ends the thread.
-    close: () => port.close(),
-  };
-  // Safe: only `worker-client.ts` sends to this port.
-  const receive = (): ToWorker | undefined => receiveMessageOnPort(port)?.message as ToWorker | undefined;
-  (await open(logPort, start, mailbox, new EmptyLog()))?.workAlone(mailbox, receive);
+  (await open(port, start, mailbox, new EmptyLog()))?.workAlone(mailbox);
 }
 
-/** Opens all logs that messages ask for, which share the port. The thread works when a message comes, and one transaction at a time. */
-export function openSharedLogs(port: MessagePort): void {
-  const emptyLog = new EmptyLog();
-  /** The functions that take the messages of open logs. */
-  const takes = new Map<number, (message: ToWorker) => void>();
-  const send = (message: FromSharedWorker, transfer: ArrayBuffer[] = []): void => port.postMessage(message, transfer);
-  const openOne = async (log: number, start: Required<LogFolder>): Promise<void> => {
-    const calls = new MessageCommits();
-    const logPort: LogPort = {
-      send: (content, transfer) => send({ log, content }, transfer),
-      follow(take) {
-        takes.set(log, take);
-        return () => void takes.delete(log);
-      },
-      close() {
-        takes.delete(log);
-        send({ log });
-      },
-    };
-    (await open(logPort, start, calls, emptyLog))?.workOnCall(calls);
-  };
-  port.on("message", ({ log, content }: ToSharedWorker) => {
-    if (content.kind === "start") void openOne(log, content.start);
-    else takes.get(log)?.(content);
-  });
+/**
+ * Does the same in a thread that has other logs, too: it works when a message comes, and one transaction at a time. The new
+ * logs of the thread are made of `emptyLog`.
+ */
+export async function openSharedLog({ port, start }: SharedLogStart, emptyLog: EmptyLog): Promise<void> {
+  const calls = new MessageCommits();
+  (await open(port, start, calls, emptyLog))?.workOnCall(calls);
 }
 
 /** The commits that wait for a thread. */
@@ -108,12 +78,12 @@ class MessageCommits implements Commits {
 
 /** Returns the thread of an opened log; `undefined` for one that was refused, which the main thread knows. */
 async function open(
-  port: LogPort,
+  port: MessagePort,
   start: Required<LogFolder>,
   commits: Commits,
   emptyLog: EmptyLog,
 ): Promise<LogThread | undefined> {
-  const { send } = port;
+  const send: SendToMain = (message, transfer = []) => port.postMessage(message, transfer);
   const path = logFilePath(start.dataDir);
   const { pagesLeft } = start.faults;
   let opened: OpenLogFiles | undefined;
@@ -123,27 +93,29 @@ async function open(
     if (pagesLeft !== undefined) file.limitPages(pagesLeft);
     const compacted = movedRevision(opened) ?? file.checkpoints.compacted;
     send({ kind: "opening", revision, compacted, forgotten: file.forgotten, notice });
-    await sendCurrentRows(port, path, opened);
+    await sendCurrentRows(port, send, path, opened);
   } catch (error) {
     opened?.file.abandon();
     opened?.headFile.close();
     const failure = explain(error, path);
     const why = failure instanceof LostWrites ? "loss" : failure instanceof StoreInUse ? "use" : undefined;
     send({ kind: "refused", message: failure.message, why });
+    // Closing the port ends the thread.
     port.close();
     return undefined;
   }
   send({ kind: "opened", logBytes: opened.file.segments.bytes });
-  return new LogThread(port, start, { opened, commits });
+  return new LogThread(port, start, { opened, send, commits });
 }
 
 interface LogParts {
   readonly opened: OpenLogFiles;
+  readonly send: SendToMain;
   readonly commits: Commits;
 }
 
 class LogThread {
-  readonly #port: LogPort;
+  readonly #port: MessagePort;
   readonly #start: Required<LogFolder>;
   readonly #commits: Commits;
   readonly #file: LogFile;
@@ -154,11 +126,8 @@ class LogThread {
   /** Commits that arrived as messages, until the mailbox reaches their slots. */
   readonly #largeCommits: Uint8Array[] = [];
   #isClosed = false;
-  /** Takes the next message, in a thread that has no other log. */
-  #next: () => ToWorker | undefined = () => undefined;
 
-  constructor(port: LogPort, start: Required<LogFolder>, { opened, commits }: LogParts) {
-    const { send } = port;
+  constructor(port: MessagePort, start: Required<LogFolder>, { opened, send, commits }: LogParts) {
     const { dataDir, faults, hasReserve } = start;
     const { file, headFile } = opened;
     this.#port = port;
@@ -183,9 +152,8 @@ class LogThread {
     };
   }
 
-  /** Begins to work in the next turn of the event loop. `receive` takes the next message. */
-  workAlone(mailbox: Mailbox, receive: () => ToWorker | undefined): void {
-    this.#next = receive;
+  /** Begins to work in the next turn of the event loop. */
+  workAlone(mailbox: Mailbox): void {
     setImmediate(() => this.#run(mailbox, false));
   }
 
@@ -207,7 +175,7 @@ class LogThread {
       if (waitMs === 0) schedule();
       else if (Number.isFinite(waitMs)) cancel = systemClock.after(waitMs, schedule);
     };
-    this.#port.follow((message) => {
+    this.#port.on("message", (message: ToWorker) => {
       calls.callCount++;
       if (message.kind === "commit") calls.waiting.push(message.rows);
       else if (message.kind === "request") this.#addJob(message.id, message.request);
@@ -238,7 +206,9 @@ class LogThread {
   }
 
   #receive(): void {
-    for (let message = this.#next(); message !== undefined; message = this.#next()) {
+    for (let next = receiveMessageOnPort(this.#port); next !== undefined; next = receiveMessageOnPort(this.#port)) {
+      // Safe: only `worker-client.ts` sends to this port.
+      const message = next.message as ToWorker;
       if (message.kind === "commit") this.#largeCommits.push(message.rows);
       else if (message.kind === "request") this.#addJob(message.id, message.request);
     }

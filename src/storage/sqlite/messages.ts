@@ -4,6 +4,8 @@
  * Commits use shared memory (`Mailbox`), and their answer is a bare number: a single writer pays two thread switches
  * per write, and messages would cost more. Everything else is a message on the thread's port.
  */
+import type { MessagePort } from "node:worker_threads";
+
 import type { Revision } from "../log-store.ts";
 
 /** Faults for tests; none by default. */
@@ -45,24 +47,10 @@ export interface WorkerStart extends Required<LogFolder> {
   readonly mailbox: SharedArrayBuffer;
 }
 
-/** A message to a thread that owns several logs: one for a log, by its number, or the log to open. */
-export interface ToSharedWorker {
-  readonly log: number;
-  readonly content: ToWorker | { readonly kind: "start"; readonly start: Required<LogFolder> };
-}
-
-/** A message of a log in such a thread. Without content, the log is closed. */
-export interface FromSharedWorker {
-  readonly log: number;
-  readonly content?: FromWorker;
-}
-
-/** The way from a log to the main thread. */
-export interface LogPort {
-  readonly send: SendToMain;
-  /** Gives messages to `take` until the returned function is called. */
-  follow(take: (message: ToWorker) => void): () => void;
-  close(): void;
+/** A message to a thread that owns several logs: the log to open, and the port for its messages. */
+export interface SharedLogStart {
+  readonly start: Required<LogFolder>;
+  readonly port: MessagePort;
 }
 
 /** A request to the thread, which reads or changes the log between commits. */

@@ -1,7 +1,11 @@
 /** The entry of a thread that owns several logs. `shared-log-thread.ts` starts it. */
 import { parentPort } from "node:worker_threads";
 
-import { openSharedLogs } from "./log-thread.ts";
+import { EmptyLog } from "./log-file.ts";
+import { openSharedLog } from "./log-thread.ts";
+import type { SharedLogStart } from "./messages.ts";
+
+const emptyLog = new EmptyLog();
 
 // Safe: a thread has a port, and this one is sent nothing else.
-openSharedLogs(parentPort!);
+parentPort!.on("message", (start: SharedLogStart) => void openSharedLog(start, emptyLog));
