@@ -7,7 +7,7 @@ type ObjectName = Pick<ObjectMeta, "namespace" | "name">;
 /** Returns the path of a collection in one namespace: `/api/v1/namespaces/shop/pods`. */
 export function inNamespace(collection: string, namespace: string): string {
   const end = collection.lastIndexOf("/");
-  return `${collection.slice(0, end)}/namespaces/${encodeURIComponent(namespace)}${collection.slice(end)}`;
+  return `${collection.slice(0, end)}/namespaces/${segment(namespace)}${collection.slice(end)}`;
 }
 
 /**
@@ -18,8 +18,14 @@ export function objectPath(collection: string, of: string | ObjectName): string 
   const { namespace, name = "" } = typeof of === "string" ? nameOf(of) : of;
   const isComplete = namespace === undefined || collection.includes("/namespaces/");
   const home = isComplete ? collection : inNamespace(collection, namespace);
-  return `${home}/${encodeURIComponent(name)}`;
+  return `${home}/${segment(name)}`;
 }
+
+/**
+ * Returns a name as a part of a path. Owner references, among others, may have any text as a name; one with slashes, which no
+ * object has, stays one part of the path: it does not lead to a subresource.
+ */
+export const segment = (name: string): string => encodeURIComponent(name.replaceAll("/", "%2F"));
 
 /** Reads a key: `namespace/name`, or `name` for a cluster-scoped object. */
 function nameOf(key: string): ObjectName {

@@ -16,7 +16,7 @@ import type { Controller, ControllerEnvironment } from "../controller.ts";
 import { findListed } from "../find-listed.ts";
 import { ignoreCodes } from "../ignore-codes.ts";
 import { inPages } from "../pages.ts";
-import { objectPath } from "../paths.ts";
+import { objectPath, segment } from "../paths.ts";
 import { reconcile } from "../reconcile.ts";
 
 const reasons = {
@@ -58,8 +58,10 @@ async function migrate(
   const conditionsWith = (type: ConditionType, message?: string): readonly MigrationCondition[] =>
     withCondition(migration.status.conditions ?? [], type, timestampOf(clock.now()), message);
   const { group = "", version = "", resource = "" } = migration.spec.resource;
-  const collection = `${apiPathOf({ group, version })}/${resource}`;
   try {
+    // Any text is valid there.
+    const [own, plural] = [{ group: group === "" ? "" : segment(group), version: segment(version) }, segment(resource)];
+    const collection = `${apiPathOf(own)}/${plural}`;
     if ((migration.status.resourceVersion ?? "") === "") {
       const { metadata } = await client.list(`${collection}?limit=1`);
       await say({ ...migration.status, resourceVersion: metadata.resourceVersion });

@@ -1,0 +1,55 @@
+/** Texts in objects that name others: no controller is led by them to what their authors may not reach. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { Api, eventually, file, openServer, temporaryFolder } from "../harness.ts";
+import { configMap } from "../objects.ts";
+
+interface Event {
+  readonly requestURI: string;
+  readonly user: { readonly username?: string };
+  readonly objectRef?: { readonly subresource?: string };
+}
+
+test("owners that name subresources lead the garbage collector nowhere", async (t) => {
+  const policy = {
+    apiVersion: "audit.k8s.io/v1",
+    kind: "Policy",
+    omitStages: ["RequestReceived", "ResponseStarted"],
+    rules: [{ level: "Metadata" }],
+  };
+  const auditLogPath = join(temporaryFolder(), "audit.log");
+  const server = await openServer("k8s.io", {
+    auditPolicyFile: file("policy.json", JSON.stringify(policy)),
+    auditLogPath,
+    controllers: ["*"],
+  });
+  t.after(() => server.close());
+  const api = new Api(server);
+  const owned = (name: string, apiVersion: string, kind: string, owner: string) => {
+    const { metadata, ...rest } = configMap(name, {}) as { readonly metadata: object };
+    return {
+      ...rest,
+      metadata: { ...metadata, ownerReferences: [{ apiVersion, kind, name: owner, uid: `uid-${name}` }] },
+    };
+  };
+  const configMaps = "/api/v1/namespaces/default/configmaps";
+  (await api.post(configMaps, owned("a", "v1", "Pod", "victim:8080/proxy/reset"))).expect(201);
+  (await api.post(configMaps, owned("b", "v1", "Node", "node/proxy/logs"))).expect(201);
+  (await api.post(configMaps, owned("c", "v1", "Service", "../pods/victim/proxy"))).expect(201);
+  // The collector has come to later objects.
+  (await api.post(configMaps, owned("last", "v1", "ConfigMap", "absent"))).expect(201);
+  await eventually(async () => (await api.get(`${configMaps}/last`)).expect(404));
+  const lines = readFileSync(auditLogPath, "utf8")
+    .split("\n")
+    .filter((line) => line !== "");
+  const ofControllers = lines
+    .map((line) => JSON.parse(line) as Event)
+    .filter(({ user }) => user.username?.startsWith("system:serviceaccount:kube-system:") === true);
+  assert.ok(ofControllers.some(({ requestURI }) => requestURI.endsWith("/configmaps/absent")));
+  assert.deepEqual(
+    ofControllers.filter(({ objectRef }) => objectRef?.subresource === "proxy").map(({ requestURI }) => requestURI),
+    [],
+  );
+});
