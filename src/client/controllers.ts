@@ -35,6 +35,8 @@ export {
 export type { WaitTime } from "#std/go-duration.ts";
 export { LeadershipLostError } from "./controllers/leadership.ts";
 export { ControllerMetrics } from "./controllers/metrics.ts";
+export { referenceTo } from "./event-recorder.ts";
+export { keyOf } from "./informer.ts";
 export { controllerOf, referenceToOwner } from "./owner.ts";
 
 /** The controller and the object of a failure. */

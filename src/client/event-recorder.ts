@@ -3,6 +3,7 @@
  * rate. Everything is bounded: what does not fit is dropped. Source: the idea, and the rates, of client-go's recorder
  * and correlator.
  */
+import type { ObjectReference } from "#api/core/v1.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
@@ -205,8 +206,8 @@ const namesOf = ({ apiVersion, kind, metadata: { namespace, name, uid, resourceV
     metadata: dropUndefined<ObjectMeta>({ namespace, name, uid, resourceVersion }),
   });
 
-/** Returns the reference to the object that an event is about. */
-export function referenceTo({ apiVersion, kind, metadata }: ApiObject) {
+/** Returns the reference to an object that an event or another object has. */
+export function referenceTo({ apiVersion, kind, metadata }: ApiObject): ObjectReference {
   const { namespace, name, uid, resourceVersion } = metadata;
-  return { apiVersion, kind, namespace, name, uid, resourceVersion };
+  return dropUndefined<ObjectReference>({ apiVersion, kind, namespace, name, uid, resourceVersion });
 }

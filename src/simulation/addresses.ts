@@ -1,32 +1,23 @@
-/** Addresses of a network, each of which one object has at a time. */
+/** Gives objects addresses of a network, each of which one object has at a time. */
 import type { StoredObject } from "#client/kind.ts";
 
-export class Addresses {
-  readonly #addressAt: (index: number) => string;
-  readonly #size: number;
+/**
+ * Returns the function that finds an address for an object that none of all objects has; `undefined` when there is none
+ * left.
+ */
+export function addressPool<T extends StoredObject>(
+  size: number,
+  addressAt: (index: number) => string,
+  addressOf: (object: T) => string | undefined,
+) {
   /** The addresses by the uid of their object, which memory may not show yet. */
-  readonly #given = new Map<string, string>();
-  #next = 0;
-
-  constructor(size: number, addressAt: (index: number) => string) {
-    this.#size = size;
-    this.#addressAt = addressAt;
-  }
-
-  /** Returns an address for an object that none of the others has; `undefined` when there is none left. */
-  give<T extends StoredObject>({ metadata: { uid } }: T, all: readonly T[], of: (one: T) => string | undefined) {
-    const present = new Set(all.map(({ metadata }) => metadata.uid));
-    for (const one of this.#given.keys()) if (!present.has(one)) this.#given.delete(one);
-    const given = this.#given.get(uid);
-    if (given !== undefined) return given;
-    const used = new Set([...all.map(of), ...this.#given.values()]);
-    for (let tries = 0; tries < this.#size; tries++) {
-      const address = this.#addressAt(this.#next);
-      this.#next = (this.#next + 1) % this.#size;
-      if (used.has(address)) continue;
-      this.#given.set(uid, address);
-      return address;
-    }
-    return undefined;
-  }
+  const given = new Map<string, string>();
+  return ({ metadata }: T, all: readonly T[]): string | undefined => {
+    const uids = new Set(all.map((one) => one.metadata.uid));
+    for (const uid of given.keys()) if (!uids.has(uid)) given.delete(uid);
+    const used = new Set([...all.map(addressOf), ...given.values()]);
+    for (let index = 0; index < size && !given.has(metadata.uid); index++)
+      if (!used.has(addressAt(index))) given.set(metadata.uid, addressAt(index));
+    return given.get(metadata.uid);
+  };
 }

@@ -1,28 +1,31 @@
 /** Makes the Jobs of CronJobs when they are due. Source: upstream's `pkg/controller/cronjob`. */
-import { after, controller, isConditionTrue, type ReconcileContext } from "#client/controllers.ts";
+import { after, controller, isConditionTrue, referenceTo } from "#client/controllers.ts";
 import { CronJob, Job } from "#client/kinds.ts";
 import { cronTimes } from "#meta/cron-schedule.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 import type { SimulationParts } from "./parts.ts";
+import { keepLast } from "./pods.ts";
 
 export const cronJobController = ({ domain }: SimulationParts) =>
   controller(CronJob, {
     owns: [Job],
     concurrency: 5,
     async reconcile(cron, context) {
-      const { metadata, spec, status } = cron;
-      const { concurrencyPolicy, successfulJobsHistoryLimit = 3, failedJobsHistoryLimit = 1 } = spec;
-      const jobs = await context.readOwned(Job);
-      await forget(jobs, "Complete", successfulJobsHistoryLimit, context);
-      await forget(jobs, "Failed", failedJobsHistoryLimit, context);
-      let active = jobs.filter((job) => !hasEnded(job, "Complete") && !hasEnded(job, "Failed"));
+      const { spec, status } = cron;
+      const { schedule, timeZone, suspend, concurrencyPolicy } = spec;
+      const { successfulJobsHistoryLimit = 3, failedJobsHistoryLimit = 1, startingDeadlineSeconds = Infinity } = spec;
+      const jobs = (await context.readOwned(Job)).toSorted((a, b) => createdMs(a) - createdMs(b));
+      const completed = jobs.filter(({ status: { conditions } }) => isConditionTrue(conditions, "Complete"));
+      const failed = jobs.filter(({ status: { conditions } }) => isConditionTrue(conditions, "Failed"));
+      await keepLast(context, [Job, completed], successfulJobsHistoryLimit);
+      await keepLast(context, [Job, failed], failedJobsHistoryLimit);
+      let active = jobs.filter((job) => !completed.includes(job) && !failed.includes(job));
       let { lastScheduleTime } = status;
-      const createdMs = Date.parse(metadata.creationTimestamp);
+      const startMs = createdMs(cron);
       const nowMs = context.client.clock.now();
-      const times =
-        spec.suspend === true ? undefined : cronTimes(spec.schedule, { timeZone: spec.timeZone, startMs: createdMs });
-      const earliestMs = nowMs - Number(spec.startingDeadlineSeconds ?? Infinity) * 1000;
-      const dueMs = times?.last(Math.max(timeToMs(lastScheduleTime ?? "") ?? createdMs, earliestMs), nowMs);
+      const times = suspend === true ? undefined : cronTimes(schedule, { timeZone, startMs });
+      const earliestMs = nowMs - Number(startingDeadlineSeconds) * 1000;
+      const dueMs = times?.last(Math.max(timeToMs(lastScheduleTime ?? "") ?? startMs, earliestMs), nowMs);
       if (dueMs !== undefined && !(concurrencyPolicy === "Forbid" && active.length > 0)) {
         if (concurrencyPolicy === "Replace") {
           for (const job of active) await context.remove(Job, job);
@@ -33,7 +36,7 @@ export const cronJobController = ({ domain }: SimulationParts) =>
         lastScheduleTime = timestampOf(dueMs);
         context.event("Normal", "SuccessfulCreate", `Created job ${made.metadata.name}`);
       }
-      const successes = jobs.flatMap((job) => (hasEnded(job, "Complete") ? (job.status.completionTime ?? []) : []));
+      const successes = completed.map((job) => job.status.completionTime ?? "");
       await context.replaceStatus({
         active: active.length === 0 ? undefined : active.map(referenceTo),
         lastScheduleTime,
@@ -44,40 +47,12 @@ export const cronJobController = ({ domain }: SimulationParts) =>
     },
   });
 
-const hasEnded = ({ status }: Job, type: "Complete" | "Failed"): boolean => isConditionTrue(status.conditions, type);
-
-/** Deletes the oldest Jobs that ended in one way, beyond a limit. */
-async function forget(
-  jobs: readonly Job[],
-  type: "Complete" | "Failed",
-  limit: number,
-  { remove }: ReconcileContext<CronJob>,
-): Promise<void> {
-  const ended = jobs.filter((job) => hasEnded(job, type) && job.metadata.deletionTimestamp === undefined);
-  const createdMs = ({ metadata }: Job): number => Date.parse(metadata.creationTimestamp);
-  const byTime = ended.toSorted((a, b) => createdMs(a) - createdMs(b));
-  for (const job of byTime.slice(0, Math.max(0, ended.length - limit))) await remove(Job, job);
-}
+const createdMs = ({ metadata }: Job | CronJob): number => Date.parse(metadata.creationTimestamp);
 
 /** Returns the Job of a time. Its name says the time, so that there is only one. */
 function jobOf({ metadata: { name }, spec }: CronJob, dueMs: number, rename: (name: string) => string) {
   const { metadata, spec: job } = spec.jobTemplate;
   const scheduled = rename("batch.kubernetes.io/cronjob-scheduled-timestamp");
-  return {
-    metadata: {
-      name: `${name}-${Math.floor(dueMs / 60_000)}`,
-      labels: metadata.labels,
-      annotations: { ...metadata.annotations, [scheduled]: timestampOf(dueMs) },
-    },
-    spec: job,
-  };
+  const annotations = { ...metadata.annotations, [scheduled]: timestampOf(dueMs) };
+  return { metadata: { name: `${name}-${Math.floor(dueMs / 60_000)}`, labels: metadata.labels, annotations }, spec: job };
 }
-
-const referenceTo = ({ metadata: { name, namespace = "", uid, resourceVersion } }: Job) => ({
-  apiVersion: "batch/v1",
-  kind: "Job",
-  name,
-  namespace,
-  uid,
-  resourceVersion,
-});

@@ -1,10 +1,9 @@
 /** Keeps a pod of each DaemonSet on the simulated node, if it selects the node. Source: upstream's `pkg/controller/daemon`. */
-import { keyOf } from "#client/informer.ts";
-import { controller } from "#client/controllers.ts";
+import { controller, keyOf } from "#client/controllers.ts";
 import { ControllerRevision, DaemonSet, Node, Pod } from "#client/kinds.ts";
 import { nodeName } from "./parts.ts";
-import { hasEnded, isActive, isAvailable, isReady, podOf, untilAvailable } from "./pods.ts";
-import { forgetRevisions, keepRevisions, revisionLabel } from "./revisions.ts";
+import { hasEnded, isActive, isAvailable, isReady, keepLast, podOf, untilAvailable } from "./pods.ts";
+import { keepRevisions, revisionLabel } from "./revisions.ts";
 import { isSelected } from "./scheduler.ts";
 
 export const daemonSetController = () =>
@@ -14,7 +13,7 @@ export const daemonSetController = () =>
     watches: [[Node, (_, lister) => lister.list(DaemonSet).map(keyOf)]],
     concurrency: 5,
     async reconcile(set, context) {
-      const { template, updateStrategy, minReadySeconds = 0 } = set.spec;
+      const { template, updateStrategy, minReadySeconds = 0, revisionHistoryLimit = 10 } = set.spec;
       const revisions = await keepRevisions(set, context);
       const hashOf = ({ metadata: { name } }: ControllerRevision): string => name.slice(set.metadata.name.length + 1);
       const hash = hashOf(revisions.at(-1)!); // there is one of the present template
@@ -59,9 +58,8 @@ export const daemonSetController = () =>
         numberAvailable: available || undefined,
         numberUnavailable: count(isWanted) - available || undefined,
       });
-      const isUsed = (one: ControllerRevision): boolean =>
-        hashOf(one) === hash || present.some((pod) => isOf(pod, hashOf(one)));
-      await forgetRevisions(set, context, revisions, isUsed);
+      const idle = revisions.slice(0, -1).filter((one) => !present.some((pod) => isOf(pod, hashOf(one))));
+      await keepLast(context, [ControllerRevision, idle], revisionHistoryLimit);
       return untilAvailable(ready, available, minReadySeconds);
     },
   });

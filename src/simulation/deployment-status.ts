@@ -69,10 +69,9 @@ type State = Omit<DeploymentCondition, "lastUpdateTime" | "lastTransitionTime"> 
 const state = (type: string, status: string, reason = "", message = ""): State => ({ type, status, reason, message });
 
 function withState(conditions: Conditions, { isMoving = false, ...stated }: State, nowMs: number): Conditions {
-  const before = conditions?.find(({ type }) => type === stated.type);
-  const { status, reason, message } = before ?? {};
-  if (!isMoving && status === stated.status && reason === stated.reason && message === stated.message)
-    return conditions;
+  const isSame = (one: DeploymentCondition): boolean =>
+    (["type", "status", "reason", "message"] as const).every((field) => one[field] === stated[field]);
+  if (!isMoving && conditions?.some(isSame)) return conditions;
   return setCondition<DeploymentCondition>(conditions, { ...stated, lastUpdateTime: timestampOf(nowMs) }, nowMs);
 }
 
@@ -81,12 +80,7 @@ const deadlineOf = ({ spec: { progressDeadlineSeconds: seconds } }: Deployment):
   seconds === undefined || seconds === 2 ** 31 - 1 ? undefined : seconds * 1000;
 
 /** Returns the condition that says whether the rollout goes on, if it has to be stated. */
-function progressOf(
-  deployment: Deployment,
-  now: DeploymentStatus,
-  setName: string | undefined,
-  nowMs: number,
-): readonly State[] {
+function progressOf(deployment: Deployment, now: DeploymentStatus, setName: string | undefined, nowMs: number): State[] {
   const { metadata, spec, status: was } = deployment;
   const { replicas: wanted = 1, paused = false } = spec;
   const deadlineMs = deadlineOf(deployment);
@@ -103,12 +97,11 @@ function progressOf(
   const wasAvailable = before?.reason === "NewReplicaSetAvailable";
   // A pod that is lost after the end of the rollout does not begin another one.
   if (wasAvailable && isRolledOut && was.observedGeneration === metadata.generation) return [];
-  const grown = (["updatedReplicas", "readyReplicas", "availableReplicas"] as const).some(
-    (field) => (now[field] ?? 0) > (was[field] ?? 0),
-  );
+  const fields = ["updatedReplicas", "readyReplicas", "availableReplicas"] as const;
+  const hasGrown = fields.some((field) => (now[field] ?? 0) > (was[field] ?? 0));
   const oldOf = ({ replicas = 0, updatedReplicas = 0 }: DeploymentStatus): number => replicas - updatedReplicas;
   const isFirst = before === undefined || before.reason === "DeploymentResumed" || wasAvailable;
-  if (isFirst || grown || oldOf(now) < oldOf(was))
+  if (isFirst || hasGrown || oldOf(now) < oldOf(was))
     return [{ ...state(type, "True", "ReplicaSetUpdated", `${name} is progressing.`), isMoving: true }];
   if ((timeToMs(before.lastUpdateTime) ?? nowMs) + deadlineMs > nowMs) return [];
   return [state(type, "False", "ProgressDeadlineExceeded", `${name} has timed out progressing.`)];

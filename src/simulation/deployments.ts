@@ -9,7 +9,9 @@ import { Deployment, Pod, type PodTemplateSpec, ReplicaSet } from "#client/kinds
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { availableOf, deploymentStatus, limitsOf, sum, untilDeadline, wantedOf } from "./deployment-status.ts";
 import type { SimulationParts } from "./parts.ts";
-import { hasEnded, hashOf } from "./pods.ts";
+import { hasEnded, hashOf, keepLast } from "./pods.ts";
+
+type Context = ReconcileContext<Deployment>;
 
 export const deploymentController = ({ domain }: SimulationParts) =>
   controller(Deployment, {
@@ -22,12 +24,16 @@ export const deploymentController = ({ domain }: SimulationParts) =>
       const claimed = (await context.claim(ReplicaSet)).toSorted(byAge);
       const present = claimed.find(({ spec }) => isSame(spec.template, deployment.spec.template));
       const old = claimed.filter((set) => set !== present);
-      const current = await keepCurrent(deployment, { present, old }, context, domain);
+      const current = await keepCurrent(deployment, { current: present, old }, context, domain);
       const sets = current === undefined ? old : [...old, current];
       if (sets.every(({ metadata, status }) => status.observedGeneration === metadata.generation)) {
-        const plan = planOf(deployment, { current, old }, podsOf(old, context.lister));
+        const plan = planOf(deployment, { current, old }, context.lister);
         for (const set of sets) await scale(set, plan.get(set) ?? wantedOf(set), context);
-        if (isComplete(deployment, sets, current)) await forgetOld(deployment, old, context, domain);
+        const { replicas = 1, revisionHistoryLimit = 10 } = deployment.spec;
+        const isComplete = sum(sets, ({ status }) => status.replicas) === replicas;
+        const byRevision = old.toSorted((a, b) => revisionOf(a, domain) - revisionOf(b, domain));
+        if (isComplete && current !== undefined && availableOf(current) === replicas)
+          await keepLast(context, [ReplicaSet, byRevision], revisionHistoryLimit);
       }
       const nowMs = context.client.clock.now();
       const status = deploymentStatus(deployment, sets, current, nowMs);
@@ -43,12 +49,11 @@ function deploymentOf(pod: Pod, lister: Lister): string | undefined {
   return set && controllerOf(set)?.name;
 }
 
-/** Returns the pods of ReplicaSets that run or are being deleted. */
-function podsOf(sets: readonly ReplicaSet[], lister: Lister): readonly Pod[] {
-  const owners = new Set(sets.map(({ metadata }) => metadata.uid));
-  const pods = sets.length === 0 ? [] : lister.list(Pod, sets[0]!.metadata.namespace);
-  return pods.filter((pod) => owners.has(controllerOf(pod)?.uid ?? "") && !hasEnded(pod));
-}
+/** Whether some of the ReplicaSets have pods that run or are being deleted. */
+const havePods = (sets: readonly ReplicaSet[], lister: Lister): boolean =>
+  sets.some(({ metadata: { uid, namespace } }) =>
+    lister.list(Pod, namespace).some((pod) => controllerOf(pod)?.uid === uid && !hasEnded(pod)),
+  );
 
 const byAge = ({ metadata: a }: ReplicaSet, { metadata: b }: ReplicaSet): number =>
   Date.parse(a.creationTimestamp) - Date.parse(b.creationTimestamp) || (a.name < b.name ? -1 : 1);
@@ -70,7 +75,7 @@ interface Sets {
 }
 
 /** Returns the replicas that ReplicaSets get next, if they are others than now. */
-function planOf(deployment: Deployment, { current, old }: Sets, oldPods: readonly Pod[]): Map<ReplicaSet, number> {
+function planOf(deployment: Deployment, { current, old }: Sets, lister: Lister): Map<ReplicaSet, number> {
   const { replicas = 1, paused = false, strategy } = deployment.spec;
   const { maxSurge, maxUnavailable } = limitsOf(deployment);
   const sets = current === undefined ? old : [...old, current];
@@ -91,8 +96,8 @@ function planOf(deployment: Deployment, { current, old }: Sets, oldPods: readonl
     take(total - replicas - maxSurge, sets, wantedOf);
   } else if (current !== undefined && strategy.type === "Recreate") {
     take(total, old, wantedOf);
-    const isGone = oldPods.length === 0 && sum(old, (set) => wantedOf(set) + set.status.replicas) === 0;
-    if (isGone) plan.set(current, replicas);
+    const left = sum(old, (set) => wantedOf(set) + set.status.replicas);
+    if (left === 0 && !havePods(old, lister)) plan.set(current, replicas);
   } else if (current !== undefined) {
     const wanted = wantedOf(current);
     const room = replicas + maxSurge - sum(sets, (set) => Math.max(wantedOf(set), set.status.replicas));
@@ -108,11 +113,7 @@ function planOf(deployment: Deployment, { current, old }: Sets, oldPods: readonl
 }
 
 /** Sets the number of replicas. Numbers are those of a version, so a change by somebody else is a conflict. */
-async function scale(
-  set: ReplicaSet,
-  replicas: number,
-  { client, event }: ReconcileContext<Deployment>,
-): Promise<void> {
+async function scale(set: ReplicaSet, replicas: number, { client, event }: Context): Promise<void> {
   const wanted = wantedOf(set);
   if (wanted === replicas) return;
   await client.kind(ReplicaSet).replace({ ...set, spec: { ...set.spec, replicas } });
@@ -134,12 +135,11 @@ const revisionOf = ({ metadata }: ReplicaSet, domain: ApiDomain): number =>
  * `kubectl rollout undo` reads them. Returns it as it is then; a paused Deployment makes none.
  */
 async function keepCurrent(
-  deployment: Deployment,
-  { present, old }: { readonly present: ReplicaSet | undefined; readonly old: readonly ReplicaSet[] },
-  { client, create }: ReconcileContext<Deployment>,
+  { metadata, spec }: Deployment,
+  { current: present, old }: Sets,
+  { client, create }: Context,
   domain: ApiDomain,
 ): Promise<ReplicaSet | undefined> {
-  const { metadata, spec } = deployment;
   const { minReadySeconds = 0, paused = false, selector, template } = spec;
   if (present === undefined && paused) return undefined;
   const { revision, history, lastApplied } = namesIn(domain);
@@ -156,12 +156,9 @@ async function keepCurrent(
     await client.kind(Deployment).patch(metadata.name, { merge }, { in: metadata.namespace });
   }
   if (present !== undefined) {
-    const next = {
-      ...present,
-      metadata: { ...present.metadata, annotations },
-      spec: { ...present.spec, minReadySeconds },
-    };
-    return isDeepStrictEqual(next, present) ? present : client.kind(ReplicaSet).replace(next);
+    const next = { ...present, metadata: { ...present.metadata, annotations } };
+    if (minReadySeconds === (present.spec.minReadySeconds ?? 0) && isDeepStrictEqual(next, present)) return present;
+    return client.kind(ReplicaSet).replace({ ...next, spec: { ...present.spec, minReadySeconds } });
   }
   const hash = hashOf(bare(template));
   const labels = { ...template.metadata?.labels, [hashLabel]: hash };
@@ -174,22 +171,4 @@ async function keepCurrent(
       template: { ...template, metadata: { ...template.metadata, labels } },
     },
   });
-}
-
-const isComplete = (
-  { spec: { replicas = 1 } }: Deployment,
-  sets: readonly ReplicaSet[],
-  current?: ReplicaSet,
-): boolean =>
-  current !== undefined && availableOf(current) === replicas && sum(sets, ({ status }) => status.replicas) === replicas;
-
-/** Deletes old ReplicaSets beyond the limit of the history, oldest revision first. */
-async function forgetOld(
-  { spec: { revisionHistoryLimit = 10 } }: Deployment,
-  old: readonly ReplicaSet[],
-  { remove }: ReconcileContext<Deployment>,
-  domain: ApiDomain,
-): Promise<void> {
-  const byRevision = old.toSorted((a, b) => revisionOf(a, domain) - revisionOf(b, domain));
-  for (const set of byRevision.slice(0, Math.max(0, old.length - revisionHistoryLimit))) await remove(ReplicaSet, set);
 }

@@ -5,6 +5,7 @@
  */
 import { after, controller, inBatches, isConditionTrue, setCondition } from "#client/controllers.ts";
 import { Job, type JobCondition, type JobStatus, Pod } from "#client/kinds.ts";
+import { absentIndexes, addIndexes, countIndexes } from "#meta/index-list.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 import type { SimulationParts } from "./parts.ts";
 import { hasEnded, isActive, isReady, podOf } from "./pods.ts";
@@ -29,53 +30,56 @@ export const jobController = ({ domain }: SimulationParts) =>
       const pods = await readOwned(Pod);
       const active = pods.filter(isActive);
       const counted = started(counts(job, pods, indexLabel), spec.suspend === true, nowMs);
-      const verdict = verdictOn(job, counted, active, nowMs);
-      await replaceStatus(verdict === undefined ? counted : concluded(counted, verdict, nowMs));
+      const end = verdictOn(job, counted, active, nowMs);
+      await replaceStatus(end === undefined ? counted : concluded(counted, end, nowMs));
       const { parallelism = 1, completions, suspend } = spec;
       const { succeeded = 0, failed = 0 } = counted;
       const left = completions === undefined ? (succeeded > 0 ? active.length : parallelism) : completions - succeeded;
-      const wanted = verdict !== undefined || suspend === true ? 0 : Math.max(0, Math.min(parallelism, left));
+      const wanted = end !== undefined || suspend === true ? 0 : Math.max(0, Math.min(parallelism, left));
       await inBatches(active.slice(wanted), (pod) => remove(Pod, pod));
-      if (verdict !== undefined)
-        return event(verdict.isComplete ? "Normal" : "Warning", verdict.reason, verdict.message);
-      const waitMs = failed === 0 ? 0 : lastFailureMs(pods) + pauseMs(failed) - nowMs;
-      const nextMs = Math.min(
-        deadlineOf(job, counted) - nowMs,
-        wanted > active.length && waitMs > 0 ? waitMs : Infinity,
-      );
-      if (waitMs <= 0) {
-        const indexes = freeIndexes(job, counted, active, indexLabel).slice(0, Math.max(0, wanted - active.length));
-        await inBatches(indexes.slice(0, burstMax), (index) => create(Pod, draftOf(job, index, indexLabel)));
+      if (end !== undefined) return event(end.isComplete ? "Normal" : "Warning", end.reason, end.message);
+      const missing = wanted - active.length;
+      const retryMs = failed === 0 ? 0 : lastFailureMs(pods) + pauseMs(failed) - nowMs;
+      if (missing > 0 && retryMs <= 0) {
+        const count = Math.min(missing, burstMax);
+        const taken = withIndexes(counted, active, indexLabel, completions ?? 0);
+        const isIndexed = spec.completionMode === "Indexed";
+        const indexes = isIndexed ? absentIndexes(taken, completions ?? 0, count) : new Array<undefined>(count).fill(undefined);
+        await inBatches(indexes, (index) => create(Pod, draftOf(job, index, indexLabel)));
       }
-      return nextMs === Infinity ? undefined : after(Math.max(1, nextMs));
+      const waitMs = Math.min(deadlineOf(job, counted) - nowMs, missing > 0 && retryMs > 0 ? retryMs : Infinity);
+      return waitMs === Infinity ? undefined : after(Math.max(1, waitMs));
     },
   });
+
+/** Returns a list of the indexes of a Job with those of pods. */
+const withIndexes = ({ completedIndexes = "" }: JobStatus, pods: readonly Pod[], label: string, completions: number) =>
+  addIndexes(
+    completedIndexes,
+    pods.map(({ metadata }) => Number(metadata.labels?.[label] ?? -1)),
+    completions,
+  );
 
 /** Returns the status with the numbers of pods. Fields that are undefined are left out when it is written. */
 function counts({ spec, status }: Job, pods: readonly Pod[], indexLabel: string) {
   const { succeeded: doneBefore = [], failed: failedBefore = [] } = status.uncountedTerminatedPods ?? {};
   const before = new Set([...doneBefore, ...failedBefore]);
-  const ended = (phase: string): readonly string[] =>
-    pods.filter((pod) => pod.status.phase === phase).map(({ metadata }) => metadata.uid);
-  const [done, failed] = [ended("Succeeded"), ended("Failed")];
-  const added = (uids: readonly string[]): number => uids.filter((uid) => !before.has(uid)).length;
-  const indexes =
-    spec.completionMode === "Indexed"
-      ? new Set([
-          ...parseIndexes(status.completedIndexes ?? ""),
-          ...pods.filter((pod) => pod.status.phase === "Succeeded").map((pod) => indexOf(pod, indexLabel)),
-        ])
-      : undefined;
-  const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined && !hasEnded(pod);
+  const added = (some: readonly Pod[]): number => some.filter(({ metadata }) => !before.has(metadata.uid)).length;
+  const uidsOf = (some: readonly Pod[]) => (some.length === 0 ? undefined : some.map(({ metadata }) => metadata.uid));
+  const done = pods.filter((pod) => pod.status.phase === "Succeeded");
+  const failed = pods.filter((pod) => pod.status.phase === "Failed");
+  const { completions = 0, completionMode } = spec;
+  const indexes = completionMode === "Indexed" ? withIndexes(status, done, indexLabel, completions) : undefined;
+  const succeeded = indexes === undefined ? (status.succeeded ?? 0) + added(done) : countIndexes(indexes, completions);
   return {
     ...status,
     active: pods.filter(isActive).length || undefined,
     ready: pods.filter((pod) => isActive(pod) && isReady(pod)).length,
-    terminating: pods.filter(isTerminating).length,
-    succeeded: (indexes?.size ?? (status.succeeded ?? 0) + added(done)) || undefined,
+    terminating: pods.filter((pod) => !isActive(pod) && !hasEnded(pod)).length,
+    succeeded: succeeded || undefined,
     failed: (status.failed ?? 0) + added(failed) || undefined,
-    completedIndexes: indexes === undefined ? undefined : printIndexes(indexes) || undefined,
-    uncountedTerminatedPods: { ...(done.length > 0 && { succeeded: done }), ...(failed.length > 0 && { failed }) },
+    completedIndexes: indexes || undefined,
+    uncountedTerminatedPods: { succeeded: uidsOf(done), failed: uidsOf(failed) },
   } as JobStatus;
 }
 
@@ -102,35 +106,26 @@ function deadlineOf({ spec: { activeDeadlineSeconds, suspend } }: Job, { startTi
   return startMs + Number(activeDeadlineSeconds) * 1000;
 }
 
-/** The reason why a Job is over. */
-interface Verdict {
-  readonly isComplete: boolean;
-  readonly reason: string;
-  readonly message: string;
-}
+type Verdict = ReturnType<typeof verdict>;
 
-const failure = (reason: string, message: string): Verdict => ({ isComplete: false, reason, message });
+const verdict = (isComplete: boolean, reason = "", message = "") => ({ isComplete, reason, message });
 
+/** Returns why a Job is over; `undefined` when it is not. */
 function verdictOn(job: Job, status: JobStatus, active: readonly Pod[], nowMs: number): Verdict | undefined {
   const { backoffLimit = 6, completions, template } = job.spec;
   const { succeeded = 0, failed = 0, conditions = [] } = status;
   const targets = ["FailureTarget", "SuccessCriteriaMet"];
   const target = conditions.find((one) => targets.includes(one.type) && one.status === "True");
-  if (target !== undefined) {
-    const { type, reason = "", message = "" } = target;
-    return { isComplete: type === "SuccessCriteriaMet", reason, message };
-  }
-  const restarts =
-    template.spec.restartPolicy === "OnFailure"
-      ? active.reduce((sum, pod) => sum + (pod.status.containerStatuses?.[0]?.restartCount ?? 0), 0)
-      : 0;
-  if (failed > backoffLimit || (restarts > 0 && restarts >= backoffLimit))
-    return failure("BackoffLimitExceeded", "Job has reached the specified backoff limit");
+  if (target !== undefined) return verdict(target.type === "SuccessCriteriaMet", target.reason, target.message);
+  const restartsOf = ({ status: { containerStatuses } }: Pod): number => containerStatuses?.[0]?.restartCount ?? 0;
+  const restarts = active.reduce((sum, pod) => sum + restartsOf(pod), 0);
+  const isRestarted = template.spec.restartPolicy === "OnFailure" && restarts > 0 && restarts >= backoffLimit;
+  if (failed > backoffLimit || isRestarted)
+    return verdict(false, "BackoffLimitExceeded", "Job has reached the specified backoff limit");
   if (deadlineOf(job, status) <= nowMs)
-    return failure("DeadlineExceeded", "Job was active longer than specified deadline");
+    return verdict(false, "DeadlineExceeded", "Job was active longer than specified deadline");
   const isDone = completions === undefined ? succeeded > 0 && active.length === 0 : succeeded >= completions;
-  if (!isDone) return undefined;
-  return { isComplete: true, reason: "CompletionsReached", message: "Reached expected number of succeeded pods" };
+  return isDone ? verdict(true, "CompletionsReached", "Reached expected number of succeeded pods") : undefined;
 }
 
 /** Returns the status of a Job that is over: first that it will end, and when all pods have ended how it did. */
@@ -158,44 +153,14 @@ function lastFailureMs(pods: readonly Pod[]): number {
   return Math.max(0, ...ends.map((time) => timeToMs(time) ?? 0));
 }
 
-const indexOf = ({ metadata }: Pod, indexLabel: string): number => Number(metadata.labels?.[indexLabel] ?? -1);
-
-/** Returns the indexes that new pods can have; for Jobs without indexes, as many times `undefined` as there can be pods. */
-function freeIndexes({ spec }: Job, status: JobStatus, active: readonly Pod[], indexLabel: string) {
-  const { completions, parallelism = 1, completionMode } = spec;
-  if (completionMode !== "Indexed") return Array.from({ length: parallelism }, () => undefined);
-  const taken = parseIndexes(status.completedIndexes ?? "");
-  for (const pod of active) taken.add(indexOf(pod, indexLabel));
-  return Array.from({ length: completions ?? 0 }, (_, index) => index).filter((index) => !taken.has(index));
-}
-
 /** Returns a pod of a Job, with an index if it has indexes. */
 function draftOf({ metadata: { name }, spec: { template } }: Job, index: number | undefined, indexLabel: string) {
   if (index === undefined) return podOf(template, { metadata: { generateName: `${name}-` } });
-  const own = { [indexLabel]: String(index) };
+  const labels = { [indexLabel]: String(index) };
   const fieldRef = { fieldPath: `metadata.labels['${indexLabel}']` };
   const variable = { name: "JOB_COMPLETION_INDEX", valueFrom: { fieldRef } };
-  const containers = template.spec.containers?.map((one) => ({ ...one, env: [...(one.env ?? []), variable] }));
+  const containers = (template.spec.containers ?? []).map((one) => ({ ...one, env: [...(one.env ?? []), variable] }));
   const hostname = `${name}-${index}`;
-  const spec = { ...(containers === undefined ? {} : { containers }), hostname };
-  return podOf(template, { metadata: { generateName: `${hostname}-` }, labels: own, annotations: own, spec });
-}
-
-/** Reads the indexes in a status: `0-2,5`. */
-const parseIndexes = (text: string): Set<number> =>
-  new Set(
-    text.split(",").flatMap((part) => {
-      const [first = "", last = first] = part.split("-");
-      return part === "" ? [] : Array.from({ length: Number(last) - Number(first) + 1 }, (_, at) => Number(first) + at);
-    }),
-  );
-
-function printIndexes(indexes: ReadonlySet<number>): string {
-  const ranges: [number, number][] = [];
-  for (const index of [...indexes].toSorted((a, b) => a - b)) {
-    const last = ranges.at(-1);
-    if (last !== undefined && last[1] === index - 1) last[1] = index;
-    else ranges.push([index, index]);
-  }
-  return ranges.map(([first, last]) => (first === last ? String(first) : `${first}-${last}`)).join(",");
+  const details = { metadata: { generateName: `${hostname}-` }, labels, annotations: labels };
+  return podOf(template, { ...details, spec: { containers, hostname } });
 }

@@ -6,7 +6,7 @@ import { after, controller, isConditionTrue, setCondition } from "#client/contro
 import { type ContainerState, Pod, type PodCondition, type PodSpec, type PodStatus } from "#client/kinds.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 import { parseGoDuration } from "#std/go-duration.ts";
-import { Addresses } from "./addresses.ts";
+import { addressPool } from "./addresses.ts";
 import { nodeAddress } from "./node.ts";
 import { nodeName, simulationDomain, type SimulationParts } from "./parts.ts";
 import { hasEnded } from "./pods.ts";
@@ -14,7 +14,7 @@ import { hasEnded } from "./pods.ts";
 export function kubeletController({ readyAfterMs }: SimulationParts) {
   // RFC 2544 reserves 198.18.0.0/15 for benchmarks, and no network routes it.
   const addressAt = (index: number): string => `198.${18 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`;
-  const addresses = new Addresses(2 ** 17 - 2, (index) => addressAt(index + 1));
+  const addressFor = addressPool<Pod>(2 ** 17 - 1, (index) => addressAt(index + 1), ({ status }) => status.podIP);
   return controller(Pod, {
     name: "kubelet",
     concurrency: 16,
@@ -30,90 +30,69 @@ export function kubeletController({ readyAfterMs }: SimulationParts) {
       }
       if (hasEnded(pod)) return;
       const { podIP = spec.hostNetwork === true ? nodeAddress : undefined } = pod.status;
-      const address = podIP ?? addresses.give(pod, lister.list(Pod), ({ status }) => status.podIP);
-      const { state, waitMs } = stateOf(pod, planOf(pod, readyAfterMs), client.clock.now());
-      if (state !== undefined) await replaceStatus(statusOf(pod, state, address, client.clock.now()));
-      return waitMs === Infinity ? undefined : after(waitMs);
+      const address = podIP ?? addressFor(pod, lister.list(Pod));
+      const nowMs = client.clock.now();
+      const state = stateOf(pod, planOf(pod, readyAfterMs), nowMs);
+      await replaceStatus(statusOf(pod, state, address, nowMs));
+      return state.waitMs === Infinity ? undefined : after(state.waitMs);
     },
   });
 }
 
-/** The times from the start of containers, and their end, as annotations say. */
-interface Plan {
-  readonly readyMs: number;
-  /** `Infinity` for containers that run on. */
-  readonly exitMs: number;
-  /** The message of containers that fail; `undefined` for others. */
-  readonly failure: string | undefined;
-}
+type Plan = ReturnType<typeof planOf>;
 
-function planOf({ metadata: { annotations }, spec }: Pod, readyAfterMs: number): Plan {
+/** Returns the times from the start of containers, as annotations say; the message of a failure is that of their end. */
+function planOf({ metadata: { annotations }, spec }: Pod, readyAfterMs: number) {
   const annotation = (name: string): string => annotations?.[`${simulationDomain}/${name}`] ?? "";
   const time = (name: string): number | undefined => parseGoDuration(annotation(name).replace(/^-.*/, ""));
-  const fail = annotation("fail");
-  const isFailing = fail !== "false" && fail !== "";
+  const fail = annotation("fail").replace(/^false$/, "").replace(/^true$/, "the simulation lets this container fail");
   const readyMs = time("ready-after") ?? readyAfterMs;
-  const ends = isFailing || (spec.restartPolicy ?? "Always") !== "Always";
+  const ends = fail !== "" || (spec.restartPolicy ?? "Always") !== "Always";
   return {
-    readyMs: isFailing ? Infinity : readyMs,
+    readyMs: fail === "" ? readyMs : Infinity,
     exitMs: time("exit-after") ?? (ends ? readyMs : Infinity),
-    failure: isFailing
-      ? fail === "true"
-        ? "the simulation lets this container fail"
-        : fail.slice(0, 4096)
-      : undefined,
+    failure: fail === "" ? undefined : fail.slice(0, 4096),
   };
 }
 
-/** A state that all containers of a pod have. */
+/** A state that all containers of a pod have, and the time until the next one. */
 interface State {
   readonly phase: "Running" | "Succeeded" | "Failed";
   readonly isReady: boolean;
   readonly container: ContainerState;
   readonly last: ContainerState;
   readonly restartCount: number;
+  readonly waitMs: number;
 }
 
 /** The pauses of the kubelet before restarts: 10 s, doubled, up to 5 minutes. */
 const pauseMs = (restarts: number): number => Math.min(10_000 * 2 ** Math.min(restarts, 5), 300_000);
 
-/** Returns the state of a pod now, unless it stays as it is, and the time until the next one. */
-function stateOf(
-  { status, spec }: Pod,
-  plan: Plan,
-  nowMs: number,
-): { readonly state?: State; readonly waitMs: number } {
-  const {
-    state: { running, waiting } = {},
-    lastState: last = {},
-    restartCount = 0,
-  } = status.containerStatuses?.[0] ?? {};
+/** Returns the state of a pod now: pausing before a restart, running, ended, or beginning to pause. */
+function stateOf({ status, spec }: Pod, { readyMs, exitMs, failure }: Plan, nowMs: number): State {
+  const { state: present = {}, lastState: last = {}, restartCount = 0 } = status.containerStatuses?.[0] ?? {};
+  const { running, waiting } = present;
+  const state = { phase: "Running", isReady: false, container: present, last, restartCount, waitMs: Infinity } as const;
   const endMs = timeToMs(last.terminated?.finishedAt ?? "") ?? 0;
   const pauseLeftMs = endMs + pauseMs(restartCount) - nowMs;
-  if (waiting !== undefined && pauseLeftMs > 0) return { waitMs: pauseLeftMs };
+  if (waiting !== undefined && pauseLeftMs > 0) return { ...state, waitMs: pauseLeftMs };
   const startMs = timeToMs(running?.startedAt ?? "") ?? nowMs;
   const ageMs = nowMs - startMs;
   const startedAt = timestampOf(startMs);
-  if (running === undefined || ageMs < plan.exitMs) {
-    const isReady = ageMs >= plan.readyMs;
+  if (running === undefined || ageMs < exitMs) {
+    const isReady = ageMs >= readyMs;
+    const waitMs = Math.min(isReady ? Infinity : readyMs, exitMs) - ageMs;
     const restarts = restartCount + (waiting === undefined ? 0 : 1);
-    const container = { running: { startedAt } };
-    const waitMs = Math.min(isReady ? Infinity : plan.readyMs, plan.exitMs) - ageMs;
-    return { state: { phase: "Running", isReady, container, last, restartCount: restarts }, waitMs };
+    return { ...state, isReady, container: { running: { startedAt } }, restartCount: restarts, waitMs };
   }
-  const { failure: message } = plan;
-  const result =
-    message === undefined ? { exitCode: 0, reason: "Completed" } : { exitCode: 1, reason: "Error", message };
+  const isGood = failure === undefined;
+  const result = isGood ? { exitCode: 0, reason: "Completed" } : { exitCode: 1, reason: "Error", message: failure };
   const end = { terminated: { ...result, startedAt, finishedAt: timestampOf(nowMs) } };
-  const { restartPolicy = "Always" } = spec;
-  if (restartPolicy === "Never" || (restartPolicy === "OnFailure" && message === undefined)) {
-    const phase = message === undefined ? "Succeeded" : "Failed";
-    return { state: { phase, isReady: false, container: end, last, restartCount }, waitMs: Infinity };
-  }
-  const text = `back-off ${pauseMs(restartCount) / 1000}s restarting failed container`;
-  const container = { waiting: { reason: "CrashLoopBackOff", message: text } };
-  const state = { phase: "Running", isReady: false, container, last: end, restartCount } as const;
-  return { state, waitMs: pauseMs(restartCount) };
+  if (spec.restartPolicy === "Never" || (spec.restartPolicy === "OnFailure" && isGood))
+    return { ...state, phase: isGood ? "Succeeded" : "Failed", container: end };
+  const message = `back-off ${pauseMs(restartCount) / 1000}s restarting failed container`;
+  const container = { waiting: { reason: "CrashLoopBackOff", message } };
+  return { ...state, container, last: end, waitMs: pauseMs(restartCount) };
 }
 
 /** Returns the status of a pod in a state. */

@@ -1,11 +1,11 @@
 /** Gives services of type LoadBalancer an address of TEST-NET-3 (RFC 5737): 203.0.113.1 to 203.0.113.254. */
 import { controller } from "#client/controllers.ts";
 import { Service } from "#client/kinds.ts";
-import { Addresses } from "./addresses.ts";
+import { addressPool } from "./addresses.ts";
 
 export function loadBalancerController() {
-  const addresses = new Addresses(254, (index) => `203.0.113.${index + 1}`);
   const addressOf = ({ status }: Service): string | undefined => status.loadBalancer.ingress?.[0]?.ip;
+  const addressFor = addressPool(254, (index) => `203.0.113.${index + 1}`, addressOf);
   return controller(Service, {
     name: "loadbalancer",
     async reconcile(service, { lister, replaceStatus, event }) {
@@ -15,7 +15,7 @@ export function loadBalancerController() {
         return void (await replaceStatus({ ...service.status, loadBalancer: {} }));
       // Balancers of a class are those of another controller.
       if (type !== "LoadBalancer" || loadBalancerClass !== undefined || present !== undefined) return;
-      const ip = addresses.give(service, lister.list(Service), addressOf);
+      const ip = addressFor(service, lister.list(Service));
       if (ip === undefined) event("Warning", "SyncLoadBalancerFailed", "the simulation has no address left");
       else await replaceStatus({ ...service.status, loadBalancer: { ingress: [{ ip, ipMode: "VIP" }] } });
     },

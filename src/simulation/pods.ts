@@ -1,6 +1,7 @@
 /** Facts about pods and their templates that the controllers of all workloads need. */
 import { createHash } from "node:crypto";
-import { after, isConditionTrue, type Requeue } from "#client/controllers.ts";
+import { after, isConditionTrue, type ReconcileContext, type Requeue } from "#client/controllers.ts";
+import type { Kind, StoredObject } from "#client/kind.ts";
 import type { Pod, PodTemplateSpec } from "#client/kinds.ts";
 import { timeToMs } from "#meta/time.ts";
 import { isObject } from "#std/is-object.ts";
@@ -25,6 +26,15 @@ export const isAvailable = (pod: Pod, minReadySeconds: number, nowMs: number): b
 /** Returns when to look again at pods of which some are Ready, but not for long enough. */
 export const untilAvailable = (ready = 0, available = 0, minReadySeconds = 0): Requeue | undefined =>
   available < ready ? after(minReadySeconds * 1000) : undefined;
+
+/** Deletes the first of some objects, which are the oldest, and keeps a number of them. */
+export async function keepLast<K extends StoredObject>(
+  { remove }: Pick<ReconcileContext, "remove">,
+  [kind, objects]: readonly [Kind<K>, readonly K[]],
+  count: number,
+): Promise<void> {
+  for (const one of objects.slice(0, Math.max(0, objects.length - count))) await remove(kind, one);
+}
 
 interface PodDetails {
   readonly metadata: { readonly name: string } | { readonly generateName: string };

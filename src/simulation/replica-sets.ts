@@ -18,9 +18,10 @@ export const replicaSetController = ({ domain }: SimulationParts) =>
       let pods = (await claim(Pod)).filter(isActive);
       // Memory may lack pods that were made just before, so a difference counts only if the server has it, too.
       if (pods.length !== replicas) pods = (await readOwned(Pod)).filter(isActive);
+      const costName = domain.rename("controller.kubernetes.io/pod-deletion-cost");
       const missing = Array.from({ length: Math.min(Math.max(0, replicas - pods.length), burstMax) });
       const surplus = pods
-        .toSorted((a, b) => compare(deletionRank(a, domain.rename), deletionRank(b, domain.rename)))
+        .toSorted((a, b) => compare(deletionRank(a, costName), deletionRank(b, costName)))
         .slice(0, Math.min(Math.max(0, pods.length - replicas), burstMax));
       const draft = podOf(template, { metadata: { generateName: `${set.metadata.name}-` } });
       let failure: unknown;
@@ -37,13 +38,11 @@ export const replicaSetController = ({ domain }: SimulationParts) =>
       const message = failure instanceof Error ? oneLine(failure.message) : "";
       const failed = { type: "ReplicaFailure", status: "True", reason: "FailedCreate", message };
       const conditions = set.status.conditions?.filter(({ type }) => type !== failed.type);
-      const labels = Object.entries(template.metadata?.labels ?? {});
-      const isLabeled = ({ metadata }: Pod) => labels.every(([key, value]) => metadata.labels?.[key] === value);
       const ready = pods.filter(isReady).length;
       const available = pods.filter((pod) => isAvailable(pod, minReadySeconds, nowMs)).length;
       await replaceStatus({
         replicas: pods.length,
-        fullyLabeledReplicas: pods.filter(isLabeled).length || undefined,
+        fullyLabeledReplicas: pods.length || undefined,
         readyReplicas: ready || undefined,
         availableReplicas: available || undefined,
         observedGeneration: set.metadata.generation,
@@ -55,14 +54,12 @@ export const replicaSetController = ({ domain }: SimulationParts) =>
   });
 
 /** Returns the reasons to delete a pod before others, the strongest first, as small numbers. Source: `ActivePodsWithRanks`. */
-function deletionRank(pod: Pod, rename: (name: string) => string): readonly number[] {
+function deletionRank(pod: Pod, costName: string): readonly number[] {
   const { metadata, spec } = pod;
-  const cost = Number(metadata.annotations?.[rename("controller.kubernetes.io/pod-deletion-cost")] ?? 0) || 0;
-  const youth = -Date.parse(metadata.creationTimestamp);
-  return [spec.nodeName === undefined ? 0 : 1, isReady(pod) ? 1 : 0, cost, isReady(pod) ? -readySince(pod) : 0, youth];
+  const cost = Number(metadata.annotations?.[costName] ?? 0) || 0;
+  const times = [isReady(pod) ? -readySince(pod) : 0, -Date.parse(metadata.creationTimestamp)];
+  return [spec.nodeName === undefined ? 0 : 1, isReady(pod) ? 1 : 0, cost, ...times];
 }
 
-function compare(a: readonly number[], b: readonly number[]): number {
-  const at = a.findIndex((value, index) => value !== b[index]);
-  return at < 0 ? 0 : a[at]! - b[at]!;
-}
+const compare = (a: readonly number[], b: readonly number[]): number =>
+  a.map((value, index) => value - b[index]!).find((difference) => difference !== 0) ?? 0;

@@ -33,23 +33,9 @@ export async function keepRevisions<T extends Revised>(
   const revision = Number(newest?.revision ?? 0) + 1;
   const hash = hashOf(template);
   const labels = { ...template.metadata?.labels, [revisionLabel]: hash };
-  const last =
-    same === undefined
-      ? await create(ControllerRevision, { metadata: { name: `${metadata.name}-${hash}`, labels }, data, revision })
-      : await client
-          .kind(ControllerRevision)
-          .patch(same.metadata.name, { merge: { revision } }, { in: metadata.namespace });
-  return [...sorted.filter((one) => one !== same), last];
-}
-
-/** Deletes the oldest revisions beyond the limit of the history, but none that is in use. */
-export async function forgetRevisions<T extends Revised>(
-  { spec: { revisionHistoryLimit = 10 } }: T,
-  { remove }: ReconcileContext<T>,
-  revisions: readonly ControllerRevision[],
-  isUsed: (revision: ControllerRevision) => boolean,
-): Promise<void> {
-  const idle = revisions.filter((one) => !isUsed(one));
-  for (const one of idle.slice(0, Math.max(0, idle.length - revisionHistoryLimit)))
-    await remove(ControllerRevision, one);
+  const own = { name: `${metadata.name}-${hash}`, labels };
+  if (same === undefined) return [...sorted, await create(ControllerRevision, { metadata: own, data, revision })];
+  const calls = client.kind(ControllerRevision).in(metadata.namespace ?? "");
+  const renewed = await calls.patch(same.metadata.name, { merge: { revision } });
+  return [...sorted.filter((one) => one !== same), renewed];
 }

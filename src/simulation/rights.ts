@@ -32,8 +32,6 @@ export const rulesIn = ({ rename }: ApiDomain): readonly PolicyRule[] => {
   ];
 };
 
-const rule = (group: string, resources: readonly string[], verbs: readonly string[]): PolicyRule => ({
-  apiGroups: [group],
-  resources,
-  verbs,
-});
+function rule(group: string, resources: readonly string[], verbs: readonly string[]): PolicyRule {
+  return { apiGroups: [group], resources, verbs };
+}

@@ -1,6 +1,5 @@
 /** Binds pods to the simulated node, or says why it cannot. Source: upstream's `pkg/scheduler`. */
-import { keyOf } from "#client/informer.ts";
-import { controller, type Lister, setCondition } from "#client/controllers.ts";
+import { controller, keyOf, type Lister, setCondition } from "#client/controllers.ts";
 import { Binding, Node, type NodeSelectorTerm, PersistentVolumeClaim, Pod } from "#client/kinds.ts";
 import { compileLabelSelector } from "#meta/label-selector.ts";
 import { nodeName } from "./parts.ts";
@@ -10,15 +9,8 @@ export const schedulerController = () =>
     name: "scheduler",
     concurrency: 16,
     watches: [
-      [Node, (_, lister) => lister.list(Pod).filter(isWaiting).map(keyOf)],
-      [
-        PersistentVolumeClaim,
-        ({ metadata: { name, namespace } }, lister) =>
-          lister
-            .list(Pod, namespace)
-            .filter((pod) => isWaiting(pod) && claimNames(pod).includes(name))
-            .map(keyOf),
-      ],
+      [Node, (_, lister) => waitingPods(lister, undefined)],
+      [PersistentVolumeClaim, ({ metadata }, lister) => waitingPods(lister, metadata.namespace)],
     ],
     async reconcile(pod, { client, lister, replaceStatus, event }) {
       const { name, namespace, uid } = pod.metadata;
@@ -39,6 +31,9 @@ export const schedulerController = () =>
 /** Whether a pod waits for this scheduler. */
 const isWaiting = ({ spec: { nodeName: bound, schedulerName = "default-scheduler", schedulingGates = [] } }: Pod) =>
   bound === undefined && schedulerName === "default-scheduler" && schedulingGates.length === 0;
+
+const waitingPods = (lister: Lister, namespace: string | undefined): readonly string[] =>
+  lister.list(Pod, namespace).filter(isWaiting).map(keyOf);
 
 /** Returns the names of the claims that a pod uses. */
 export const claimNames = ({ metadata, spec }: Pod): readonly string[] =>

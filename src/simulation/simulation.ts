@@ -37,16 +37,11 @@ interface SimulationOptions extends SimulationParts {
 /** The field manager of everything that the simulation writes. */
 const manager = "simulated-workloads";
 
-/** A simulation that is not running yet. */
-interface Simulation {
-  /** Prepares the cluster, and runs the simulation. May be called again after a failure. */
-  start(): Promise<void>;
-  /** Ends everything that was started. */
-  close(): Promise<void>;
-}
-
-/** Opens a simulation. It does not run where a kube-controller-manager works on the same objects, and the log says so. */
-export async function openSimulation(options: SimulationOptions): Promise<Simulation> {
+/**
+ * Opens a simulation. `start` prepares the cluster and runs it, and may be called again after a failure; `close` ends it. It
+ * does not run where a kube-controller-manager works on the same objects, and the log says so.
+ */
+export async function openSimulation(options: SimulationOptions) {
   const { transport, administrator, clock, domain, log } = options;
   const admin = await connect({ transport: administrator, manager, clock });
   const cluster = await connect({ transport: transport(simulationUser), manager, clock });

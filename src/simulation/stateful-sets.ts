@@ -3,11 +3,13 @@
  * upstream's `pkg/controller/statefulset`.
  */
 import { controller, type ReconcileContext, referenceToOwner } from "#client/controllers.ts";
-import { ControllerRevision, PersistentVolumeClaim, Pod, StatefulSet } from "#client/kinds.ts";
+import { ControllerRevision, type ObjectMeta, PersistentVolumeClaim, Pod, StatefulSet } from "#client/kinds.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { SimulationParts } from "./parts.ts";
-import { isActive, isAvailable, isReady, podOf, untilAvailable } from "./pods.ts";
-import { forgetRevisions, keepRevisions, revisionLabel, templateOf } from "./revisions.ts";
+import { isActive, isAvailable, isReady, keepLast, podOf, untilAvailable } from "./pods.ts";
+import { keepRevisions, revisionLabel, templateOf } from "./revisions.ts";
+
+type Context = ReconcileContext<StatefulSet>;
 
 export const statefulSetController = ({ domain }: SimulationParts) =>
   controller(StatefulSet, {
@@ -22,9 +24,8 @@ export const statefulSetController = ({ domain }: SimulationParts) =>
       await step(set, { pods, current, update }, context, domain);
       const status = statusOf(set, { pods, current, update }, context.client.clock.now());
       await context.replaceStatus(status);
-      const isUsed = (one: ControllerRevision): boolean =>
-        one === update || one === current || pods.some((pod) => isOf(pod, one));
-      await forgetRevisions(set, context, revisions, isUsed);
+      const idle = revisions.filter((one) => ![update, current].includes(one) && !pods.some((pod) => isOf(pod, one)));
+      await keepLast(context, [ControllerRevision, idle], set.spec.revisionHistoryLimit ?? 10);
       return untilAvailable(status.readyReplicas, status.availableReplicas, set.spec.minReadySeconds);
     },
   });
@@ -46,12 +47,7 @@ interface Present {
 }
 
 /** Does what comes next. In order, nothing is done until all pods before are available. */
-async function step(
-  set: StatefulSet,
-  { pods, current, update }: Present,
-  context: ReconcileContext<StatefulSet>,
-  domain: ApiDomain,
-): Promise<void> {
+async function step(set: StatefulSet, { pods, current, update }: Present, context: Context, domain: ApiDomain) {
   const { replicas = 1, ordinals, podManagementPolicy, updateStrategy, minReadySeconds = 0 } = set.spec;
   const start = ordinals?.start ?? 0;
   const partition = updateStrategy.rollingUpdate?.partition ?? 0;
@@ -81,53 +77,47 @@ async function step(
   }
 }
 
-const claimNames = ({ metadata, spec }: StatefulSet, number: number): readonly string[] =>
-  (spec.volumeClaimTemplates ?? []).map((template) => `${template.metadata.name}-${metadata.name}-${number}`);
+const claimNameOf = ({ metadata }: StatefulSet, { name }: Pick<ObjectMeta, "name">, number: number): string =>
+  `${name}-${metadata.name}-${number}`;
 
 /** Makes a pod, and before it the claims of its number that are missing. */
 async function create(
   set: StatefulSet,
   number: number,
   revision: ControllerRevision,
-  context: ReconcileContext<StatefulSet>,
+  context: Context,
   { rename }: ApiDomain,
 ): Promise<void> {
   const { serviceName, selector, volumeClaimTemplates = [], persistentVolumeClaimRetentionPolicy: policy } = set.spec;
   const { controller: _, blockOwnerDeletion: __, ...owner } = referenceToOwner(set);
-  const claims = claimNames(set, number);
-  for (const [index, { metadata, spec }] of volumeClaimTemplates.entries()) {
+  const template = templateOf(revision);
+  const volumes = new Map((template.spec.volumes ?? []).map((volume) => [volume.name, volume]));
+  for (const { metadata, spec } of volumeClaimTemplates) {
     const labels = { ...metadata.labels, ...selector?.matchLabels };
     const ownerReferences = policy?.whenDeleted === "Delete" ? [owner] : [];
-    const own = { name: claims[index]!, labels, annotations: metadata.annotations, ownerReferences };
+    const claimName = claimNameOf(set, metadata, number);
+    const own = { name: claimName, labels, annotations: metadata.annotations, ownerReferences };
     await context.create(PersistentVolumeClaim, { metadata: own, spec }, { owned: false });
+    const { name = "" } = metadata;
+    volumes.set(name, { name, persistentVolumeClaim: { claimName } });
   }
-  const template = templateOf(revision);
-  const claimed = volumeClaimTemplates.map(({ metadata }, index) => ({
-    name: metadata.name ?? "",
-    persistentVolumeClaim: { claimName: claims[index]! },
-  }));
-  const others = (template.spec.volumes ?? []).filter(({ name }) => claimed.every((one) => one.name !== name));
   const name = `${set.metadata.name}-${number}`;
   const labels = {
     [rename("statefulset.kubernetes.io/pod-name")]: name,
     [rename("apps.kubernetes.io/pod-index")]: String(number),
     [revisionLabel]: revision.metadata.name,
   };
-  const spec = { hostname: name, subdomain: serviceName, volumes: [...claimed, ...others] };
+  const spec = { hostname: name, subdomain: serviceName, volumes: [...volumes.values()] };
   await context.create(Pod, podOf(template, { metadata: { name }, labels, spec }));
 }
 
 /** Deletes a pod with a number that is not wanted, and its claims where they are not retained. */
-async function shrink(
-  set: StatefulSet,
-  pod: Pod,
-  number: number,
-  { client, remove }: ReconcileContext<StatefulSet>,
-): Promise<void> {
+async function shrink(set: StatefulSet, pod: Pod, number: number, { client, remove }: Context): Promise<void> {
   await remove(Pod, pod);
-  if (set.spec.persistentVolumeClaimRetentionPolicy?.whenScaled !== "Delete") return;
+  const { volumeClaimTemplates = [], persistentVolumeClaimRetentionPolicy: policy } = set.spec;
   const claims = client.kind(PersistentVolumeClaim).in(set.metadata.namespace ?? "");
-  for (const name of claimNames(set, number)) await claims.delete(name);
+  for (const { metadata } of policy?.whenScaled === "Delete" ? volumeClaimTemplates : [])
+    await claims.delete(claimNameOf(set, metadata, number));
 }
 
 function statusOf(set: StatefulSet, { pods: all, current, update }: Present, nowMs: number) {

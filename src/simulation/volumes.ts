@@ -2,20 +2,18 @@
  * Binds claims to volumes that exist, or to simulated ones that it makes, and keeps the phases of volumes. Source:
  * upstream's `pkg/controller/volume/persistentvolume`.
  */
-import { keyOf } from "#client/informer.ts";
-import { controller, type Lister, type ReconcileContext } from "#client/controllers.ts";
-import { PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from "#client/kinds.ts";
+import { controller, keyOf, type Lister, type ReconcileContext, referenceTo } from "#client/controllers.ts";
+import { type ObjectReference, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from "#client/kinds.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { compileLabelSelector } from "#meta/label-selector.ts";
 import { compareQuantities, parseQuantity } from "#meta/quantity.ts";
 import { simulationDomain, type SimulationParts } from "./parts.ts";
 import { claimNames } from "./scheduler.ts";
 
-const pendingClaims = (lister: Lister): readonly string[] =>
-  lister
-    .list(PersistentVolumeClaim)
-    .filter(({ status }) => status.phase !== "Bound")
-    .map(keyOf);
+const isPending = ({ status }: PersistentVolumeClaim): boolean => status.phase !== "Bound";
+const pendingClaims = (lister: Lister) => lister.list(PersistentVolumeClaim).filter(isPending).map(keyOf);
+
+type Context = ReconcileContext<PersistentVolumeClaim>;
 
 export const claimController = ({ domain }: SimulationParts) =>
   controller(PersistentVolumeClaim, {
@@ -25,14 +23,13 @@ export const claimController = ({ domain }: SimulationParts) =>
       [Pod, (pod) => claimNames(pod).map((name) => `${pod.metadata.namespace}/${name}`)],
     ],
     async reconcile(claim, context) {
-      if (claim.status.phase === "Bound") return expand(claim, context);
+      if (!isPending(claim)) return expand(claim, context);
       const volume = volumeFor(claim, context.lister) ?? (await provision(claim, context, domain));
       if (volume !== undefined) await bind(claim, volume, context, domain);
     },
   });
 
-const keyOfClaim = ({ namespace, name }: NonNullable<PersistentVolume["spec"]["claimRef"]>): string =>
-  `${namespace}/${name}`;
+const keyOfClaim = ({ namespace, name }: ObjectReference): string => `${namespace}/${name}`;
 
 /** Whether a volume is meant for a claim: by its reference, whose uid may be absent before both are bound. */
 const isFor = ({ spec: { claimRef } }: PersistentVolume, { metadata }: PersistentVolumeClaim): boolean =>
@@ -43,9 +40,8 @@ const isFor = ({ spec: { claimRef } }: PersistentVolume, { metadata }: Persisten
 /** Returns the volume that a claim names, or the smallest one that has all that it asks for. */
 function volumeFor(claim: PersistentVolumeClaim, lister: Lister): PersistentVolume | undefined {
   const { volumeName, accessModes = [], selector = {}, storageClassName = "", volumeMode, resources } = claim.spec;
-  const volumes = lister
-    .list(PersistentVolume)
-    .filter((volume) => volume.spec.claimRef === undefined || isFor(volume, claim));
+  const isFree = (volume: PersistentVolume): boolean => volume.spec.claimRef === undefined || isFor(volume, claim);
+  const volumes = lister.list(PersistentVolume).filter(isFree);
   if (volumeName !== undefined) return volumes.find(({ metadata }) => metadata.name === volumeName);
   const selected = compileLabelSelector(selector);
   const fits = ({ metadata, spec }: PersistentVolume): boolean =>
@@ -61,18 +57,14 @@ function volumeFor(claim: PersistentVolumeClaim, lister: Lister): PersistentVolu
 
 type Resources = Readonly<Record<string, string>> | undefined;
 
-/** Compares the storage of two sets of resources. */
-function compareSizes(a: Resources, b: Resources): number {
-  const size = (of: Resources) => parseQuantity(of?.["storage"] ?? "0")!; // stored quantities are valid
-  return compareQuantities(size(a), size(b));
-}
+const storageIn = (resources: Resources): string => resources?.["storage"] ?? "0";
+
+/** Compares the storage of two sets of resources. Stored quantities are valid. */
+const compareSizes = (a: Resources, b: Resources): number =>
+  compareQuantities(parseQuantity(storageIn(a))!, parseQuantity(storageIn(b))!);
 
 /** Makes a volume for a claim, as its class says. */
-async function provision(
-  claim: PersistentVolumeClaim,
-  { lister, event, create }: ReconcileContext<PersistentVolumeClaim>,
-  { rename }: ApiDomain,
-): Promise<PersistentVolume | undefined> {
+async function provision(claim: PersistentVolumeClaim, { lister, event, create }: Context, { rename }: ApiDomain) {
   const { metadata, spec } = claim;
   const { storageClassName: className = "", volumeName, selector, resources, accessModes, volumeMode } = spec;
   if (className === "" || volumeName !== undefined || selector !== undefined) return undefined;
@@ -88,7 +80,7 @@ async function provision(
   const name = `pvc-${metadata.uid}`;
   const annotations = { [rename("pv.kubernetes.io/provisioned-by")]: simulationDomain };
   const volume = {
-    capacity: { storage: resources.requests?.["storage"] ?? "0" },
+    capacity: { storage: storageIn(resources.requests) },
     accessModes,
     volumeMode,
     storageClassName: className,
@@ -100,19 +92,11 @@ async function provision(
   return create(PersistentVolume, { metadata: { name, annotations }, spec: volume }, { owned: false });
 }
 
-const referenceTo = ({ metadata: { name, namespace, uid } }: PersistentVolumeClaim) => ({
-  apiVersion: "v1",
-  kind: "PersistentVolumeClaim",
-  name,
-  namespace,
-  uid,
-});
-
 /** Binds both, first the volume, of which only one claim can become the owner. */
 async function bind(
   claim: PersistentVolumeClaim,
   volume: PersistentVolume,
-  { client, written, replaceStatus }: ReconcileContext<PersistentVolumeClaim>,
+  { client, written, replaceStatus }: Context,
   { rename }: ApiDomain,
 ): Promise<void> {
   if (volume.spec.claimRef?.uid !== claim.metadata.uid) {
@@ -134,14 +118,11 @@ async function bind(
 }
 
 /** Lets a bound claim grow, where its class allows it. */
-async function expand(
-  { spec, status }: PersistentVolumeClaim,
-  { lister, client, replaceStatus }: ReconcileContext<PersistentVolumeClaim>,
-): Promise<void> {
+async function expand({ spec, status }: PersistentVolumeClaim, { lister, client, replaceStatus }: Context) {
   const volume = lister.find(PersistentVolume, spec.volumeName ?? "");
   const isGrowing = compareSizes(spec.resources.requests, status.capacity) > 0;
   if (!isGrowing || volume?.spec.csi?.driver !== simulationDomain) return;
-  const capacity = { ...status.capacity, storage: spec.resources.requests?.["storage"] ?? "0" };
+  const capacity = { ...status.capacity, storage: storageIn(spec.resources.requests) };
   await client.kind(PersistentVolume).replace({ ...volume, spec: { ...volume.spec, capacity } });
   await replaceStatus({ ...status, capacity });
 }

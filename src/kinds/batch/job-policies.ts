@@ -24,7 +24,7 @@ import { qualifiedName } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
 import { checkName, checkUnique } from "../checks.ts";
 import { validateNotNegative } from "../numbers.ts";
-import { countIndexes } from "./index-list.ts";
+import { countIndexes } from "#meta/index-list.ts";
 
 const rulesMax = 20;
 const patternsMax = 20;

@@ -8,7 +8,7 @@ import { duplicate, type FieldError, goTime, invalid, invalidPart, required } fr
 import { FieldPath } from "#meta/field-path.ts";
 import { momentOf } from "#meta/time.ts";
 import { validateCounts } from "../apps/workload-validation.ts";
-import { commonIndex, countIndexes } from "./index-list.ts";
+import { commonIndex, countIndexes } from "#meta/index-list.ts";
 
 const statusPath = FieldPath.of("status");
 const conditionsPath = statusPath.child("conditions");

@@ -1,5 +1,5 @@
 /** Lists of indexes of an indexed job, such as `1,3-5`, in ascending order and below the number of completions. */
-import { goQuote } from "#meta/field-error.ts";
+import { goQuote } from "./field-error.ts";
 
 type Range = readonly [first: number, last: number];
 
@@ -29,6 +29,29 @@ export function commonIndex(text: string, other: string, completions: number): n
     if (range !== undefined && range[0] <= last) return Math.max(first, range[0]);
   }
   return undefined;
+}
+
+/** Returns a list with indexes that it may have already. What is not right in it is ignored. */
+export function addIndexes(text: string, indexes: readonly number[], completions: number): string {
+  const added = indexes.filter((index) => index >= 0 && index < completions).map((index): Range => [index, index]);
+  const joined: [first: number, last: number][] = [];
+  for (const [first, last] of [...rightRanges(text, completions), ...added].toSorted(([a], [b]) => a - b)) {
+    const before = joined.at(-1);
+    if (before !== undefined && first <= before[1] + 1) before[1] = Math.max(before[1], last);
+    else joined.push([first, last]);
+  }
+  return joined.map(([first, last]) => (first === last ? String(first) : `${first}-${last}`)).join(",");
+}
+
+/** Returns the lowest indexes that a list lacks, `count` at most. */
+export function absentIndexes(text: string, completions: number, count: number): number[] {
+  const absent: number[] = [];
+  const ranges = [...rightRanges(text, completions), [completions, completions] as const];
+  for (const [at, [first]] of ranges.entries()) {
+    const start = at === 0 ? 0 : ranges[at - 1]![1] + 1;
+    for (let index = start; index < first && absent.length < count; index++) absent.push(index);
+  }
+  return absent;
 }
 
 const rightRanges = (text: string, completions: number): readonly Range[] =>
