@@ -9,7 +9,6 @@ import { keepLast } from "./pods.ts";
 export const cronJobController = ({ domain }: SimulationParts) =>
   controller(CronJob, {
     owns: [Job],
-    concurrency: 5,
     async reconcile(cron, context) {
       const { spec, status } = cron;
       const { schedule, timeZone, suspend, concurrencyPolicy } = spec;
@@ -54,5 +53,8 @@ function jobOf({ metadata: { name }, spec }: CronJob, dueMs: number, rename: (na
   const { metadata, spec: job } = spec.jobTemplate;
   const scheduled = rename("batch.kubernetes.io/cronjob-scheduled-timestamp");
   const annotations = { ...metadata.annotations, [scheduled]: timestampOf(dueMs) };
-  return { metadata: { name: `${name}-${Math.floor(dueMs / 60_000)}`, labels: metadata.labels, annotations }, spec: job };
+  return {
+    metadata: { name: `${name}-${Math.floor(dueMs / 60_000)}`, labels: metadata.labels, annotations },
+    spec: job,
+  };
 }

@@ -2,7 +2,7 @@
 import { controller, keyOf } from "#client/controllers.ts";
 import { ControllerRevision, DaemonSet, Node, Pod } from "#client/kinds.ts";
 import { nodeName } from "./parts.ts";
-import { hasEnded, isActive, isAvailable, isReady, keepLast, podOf, untilAvailable } from "./pods.ts";
+import { availability, hasEnded, isActive, isAvailable, keepLast, podOf } from "./pods.ts";
 import { keepRevisions, revisionLabel } from "./revisions.ts";
 import { isSelected } from "./scheduler.ts";
 
@@ -11,7 +11,6 @@ export const daemonSetController = () =>
     owns: [Pod, ControllerRevision],
     selector: ({ spec }) => spec.selector,
     watches: [[Node, (_, lister) => lister.list(DaemonSet).map(keyOf)]],
-    concurrency: 5,
     async reconcile(set, context) {
       const { template, updateStrategy, minReadySeconds = 0, revisionHistoryLimit = 10 } = set.spec;
       const revisions = await keepRevisions(set, context);
@@ -34,32 +33,30 @@ export const daemonSetController = () =>
       const isSurging = hasSurge && updated === undefined && old.some(isUp);
       const isReplaced = updated === undefined ? type !== "OnDelete" && !isSurging : isUp(updated);
       const isDoomed = (pod: Pod): boolean => !isWanted || hasEnded(pod) || (isReplaced && old.includes(pod));
-      for (const pod of present)
-        if (isDoomed(pod) && pod.metadata.deletionTimestamp === undefined) await context.remove(Pod, pod);
+      for (const pod of present.filter(isDoomed)) await context.remove(Pod, pod);
       const left = active.filter((pod) => !isDoomed(pod));
       // A pod that ends keeps its node until it has gone.
       if (isWanted && (present.length === 0 || isSurging)) {
-        const details = { generateName: `${set.metadata.name}-` };
-        const draft = podOf(template, { metadata: details, labels: { [revisionLabel]: hash }, spec: { nodeName } });
-        left.push(await context.create(Pod, draft));
+        const metadata = { generateName: `${set.metadata.name}-` };
+        const details = { metadata, labels: { [revisionLabel]: hash }, spec: { nodeName } };
+        left.push(await context.create(Pod, podOf(template, details)));
       }
 
       const count = (is: boolean): number => (is ? 1 : 0);
-      const ready = count(left.some(isReady));
-      const available = count(left.some(isUp));
+      const { ready, available, again } = availability(left, minReadySeconds, nowMs);
       await context.replaceStatus({
         ...set.status,
         observedGeneration: set.metadata.generation,
         desiredNumberScheduled: count(isWanted),
         currentNumberScheduled: count(left.length > 0),
         numberMisscheduled: count(!isWanted && active.length > 0),
-        numberReady: ready,
+        numberReady: count(ready > 0),
         updatedNumberScheduled: count(left.some((pod) => isOf(pod, hash))) || undefined,
-        numberAvailable: available || undefined,
-        numberUnavailable: count(isWanted) - available || undefined,
+        numberAvailable: count(available > 0) || undefined,
+        numberUnavailable: count(isWanted && available === 0) || undefined,
       });
       const idle = revisions.slice(0, -1).filter((one) => !present.some((pod) => isOf(pod, hashOf(one))));
       await keepLast(context, [ControllerRevision, idle], revisionHistoryLimit);
-      return untilAvailable(ready, available, minReadySeconds);
+      return again;
     },
   });

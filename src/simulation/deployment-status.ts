@@ -80,7 +80,12 @@ const deadlineOf = ({ spec: { progressDeadlineSeconds: seconds } }: Deployment):
   seconds === undefined || seconds === 2 ** 31 - 1 ? undefined : seconds * 1000;
 
 /** Returns the condition that says whether the rollout goes on, if it has to be stated. */
-function progressOf(deployment: Deployment, now: DeploymentStatus, setName: string | undefined, nowMs: number): State[] {
+function progressOf(
+  deployment: Deployment,
+  now: DeploymentStatus,
+  setName: string | undefined,
+  nowMs: number,
+): State[] {
   const { metadata, spec, status: was } = deployment;
   const { replicas: wanted = 1, paused = false } = spec;
   const deadlineMs = deadlineOf(deployment);

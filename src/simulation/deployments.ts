@@ -19,7 +19,6 @@ export const deploymentController = ({ domain }: SimulationParts) =>
     selector: ({ spec }) => spec.selector,
     // A recreating update waits for pods to go.
     watches: [[Pod, deploymentOf]],
-    concurrency: 5,
     async reconcile(deployment, context) {
       const claimed = (await context.claim(ReplicaSet)).toSorted(byAge);
       const present = claimed.find(({ spec }) => isSame(spec.template, deployment.spec.template));
@@ -88,9 +87,9 @@ function planOf(deployment: Deployment, { current, old }: Sets, lister: Lister):
       plan.set(set, plan.get(set)! - taken);
       return left - taken;
     }, count);
-  const active = sets.filter((set) => wantedOf(set) > 0);
-  const newest = active.at(-1) ?? sets.at(-1);
   if (paused) {
+    const active = sets.filter((set) => wantedOf(set) > 0);
+    const newest = active.at(-1) ?? sets.at(-1);
     if (newest !== undefined && (active.length < 2 || total < replicas))
       return plan.set(newest, wantedOf(newest) + replicas - total);
     take(total - replicas - maxSurge, sets, wantedOf);
@@ -121,14 +120,10 @@ async function scale(set: ReplicaSet, replicas: number, { client, event }: Conte
   event("Normal", "ScalingReplicaSet", note, { action: "ScaleReplicaSet" });
 }
 
-const namesIn = ({ rename }: ApiDomain) => ({
-  revision: rename("deployment.kubernetes.io/revision"),
-  history: rename("deployment.kubernetes.io/revision-history"),
-  lastApplied: rename("kubectl.kubernetes.io/last-applied-configuration"),
-});
+const revisionName = "deployment.kubernetes.io/revision";
 
-const revisionOf = ({ metadata }: ReplicaSet, domain: ApiDomain): number =>
-  Number(metadata.annotations?.[namesIn(domain).revision] ?? 0) || 0;
+const revisionOf = ({ metadata }: ReplicaSet, { rename }: ApiDomain): number =>
+  Number(metadata.annotations?.[rename(revisionName)] ?? 0) || 0;
 
 /**
  * Makes the ReplicaSet of the present template, or gives it the newest revision and the annotations of the Deployment, as
@@ -142,7 +137,8 @@ async function keepCurrent(
 ): Promise<ReplicaSet | undefined> {
   const { minReadySeconds = 0, paused = false, selector, template } = spec;
   if (present === undefined && paused) return undefined;
-  const { revision, history, lastApplied } = namesIn(domain);
+  const [revision, history] = [domain.rename(revisionName), domain.rename(`${revisionName}-history`)];
+  const lastApplied = domain.rename("kubectl.kubernetes.io/last-applied-configuration");
   const { [revision]: shown, [history]: _, [lastApplied]: __, ...inherited } = metadata.annotations ?? {};
   const annotations: Record<string, string> = { ...present?.metadata.annotations, ...inherited };
   const newest = Math.max(0, ...old.map((set) => revisionOf(set, domain)));

@@ -8,18 +8,14 @@ import { Job, type JobCondition, type JobStatus, Pod } from "#client/kinds.ts";
 import { absentIndexes, addIndexes, countIndexes } from "#meta/index-list.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 import type { SimulationParts } from "./parts.ts";
-import { hasEnded, isActive, isReady, podOf } from "./pods.ts";
+import { burstMax, hasEnded, isActive, isReady, podOf } from "./pods.ts";
 
 const ourManager = "kubernetes.io/job-controller";
-
-/** The pods that one call makes at most. */
-const burstMax = 500;
 
 export const jobController = ({ domain }: SimulationParts) =>
   controller(Job, {
     owns: [Pod],
     selector: ({ spec }) => spec.selector,
-    concurrency: 5,
     async reconcile(job, { claim, readOwned, replaceStatus, create, remove, event, client }) {
       const { spec, status } = job;
       const isOver = isConditionTrue(status.conditions, "Complete") || isConditionTrue(status.conditions, "Failed");
@@ -42,9 +38,9 @@ export const jobController = ({ domain }: SimulationParts) =>
       const retryMs = failed === 0 ? 0 : lastFailureMs(pods) + pauseMs(failed) - nowMs;
       if (missing > 0 && retryMs <= 0) {
         const count = Math.min(missing, burstMax);
-        const taken = withIndexes(counted, active, indexLabel, completions ?? 0);
+        const taken = addIndexes(counted.completedIndexes ?? "", indexesOf(active, indexLabel), completions ?? 0);
         const isIndexed = spec.completionMode === "Indexed";
-        const indexes = isIndexed ? absentIndexes(taken, completions ?? 0, count) : new Array<undefined>(count).fill(undefined);
+        const indexes = isIndexed ? absentIndexes(taken, completions ?? 0, count) : Array.from({ length: count });
         await inBatches(indexes, (index) => create(Pod, draftOf(job, index, indexLabel)));
       }
       const waitMs = Math.min(deadlineOf(job, counted) - nowMs, missing > 0 && retryMs > 0 ? retryMs : Infinity);
@@ -52,13 +48,8 @@ export const jobController = ({ domain }: SimulationParts) =>
     },
   });
 
-/** Returns a list of the indexes of a Job with those of pods. */
-const withIndexes = ({ completedIndexes = "" }: JobStatus, pods: readonly Pod[], label: string, completions: number) =>
-  addIndexes(
-    completedIndexes,
-    pods.map(({ metadata }) => Number(metadata.labels?.[label] ?? -1)),
-    completions,
-  );
+const indexesOf = (pods: readonly Pod[], label: string): number[] =>
+  pods.map(({ metadata }) => Number(metadata.labels?.[label] ?? -1));
 
 /** Returns the status with the numbers of pods. Fields that are undefined are left out when it is written. */
 function counts({ spec, status }: Job, pods: readonly Pod[], indexLabel: string) {
@@ -69,7 +60,8 @@ function counts({ spec, status }: Job, pods: readonly Pod[], indexLabel: string)
   const done = pods.filter((pod) => pod.status.phase === "Succeeded");
   const failed = pods.filter((pod) => pod.status.phase === "Failed");
   const { completions = 0, completionMode } = spec;
-  const indexes = completionMode === "Indexed" ? withIndexes(status, done, indexLabel, completions) : undefined;
+  const all = addIndexes(status.completedIndexes ?? "", indexesOf(done, indexLabel), completions);
+  const indexes = completionMode === "Indexed" ? all : undefined;
   const succeeded = indexes === undefined ? (status.succeeded ?? 0) + added(done) : countIndexes(indexes, completions);
   return {
     ...status,
@@ -154,7 +146,7 @@ function lastFailureMs(pods: readonly Pod[]): number {
 }
 
 /** Returns a pod of a Job, with an index if it has indexes. */
-function draftOf({ metadata: { name }, spec: { template } }: Job, index: number | undefined, indexLabel: string) {
+function draftOf({ metadata: { name }, spec: { template } }: Job, index: unknown, indexLabel: string) {
   if (index === undefined) return podOf(template, { metadata: { generateName: `${name}-` } });
   const labels = { [indexLabel]: String(index) };
   const fieldRef = { fieldPath: `metadata.labels['${indexLabel}']` };

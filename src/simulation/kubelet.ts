@@ -14,7 +14,11 @@ import { hasEnded } from "./pods.ts";
 export function kubeletController({ readyAfterMs }: SimulationParts) {
   // RFC 2544 reserves 198.18.0.0/15 for benchmarks, and no network routes it.
   const addressAt = (index: number): string => `198.${18 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`;
-  const addressFor = addressPool<Pod>(2 ** 17 - 1, (index) => addressAt(index + 1), ({ status }) => status.podIP);
+  const addressFor = addressPool<Pod>(
+    2 ** 17 - 1,
+    (index) => addressAt(index + 1),
+    ({ status }) => status.podIP,
+  );
   return controller(Pod, {
     name: "kubelet",
     concurrency: 16,
@@ -45,7 +49,9 @@ type Plan = ReturnType<typeof planOf>;
 function planOf({ metadata: { annotations }, spec }: Pod, readyAfterMs: number) {
   const annotation = (name: string): string => annotations?.[`${simulationDomain}/${name}`] ?? "";
   const time = (name: string): number | undefined => parseGoDuration(annotation(name).replace(/^-.*/, ""));
-  const fail = annotation("fail").replace(/^false$/, "").replace(/^true$/, "the simulation lets this container fail");
+  const fail = annotation("fail")
+    .replace(/^false$/, "")
+    .replace(/^true$/, "the simulation lets this container fail");
   const readyMs = time("ready-after") ?? readyAfterMs;
   const ends = fail !== "" || (spec.restartPolicy ?? "Always") !== "Always";
   return {

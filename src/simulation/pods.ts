@@ -1,10 +1,13 @@
 /** Facts about pods and their templates that the controllers of all workloads need. */
 import { createHash } from "node:crypto";
-import { after, isConditionTrue, type ReconcileContext, type Requeue } from "#client/controllers.ts";
+import { after, isConditionTrue, type ReconcileContext } from "#client/controllers.ts";
 import type { Kind, StoredObject } from "#client/kind.ts";
 import type { Pod, PodTemplateSpec } from "#client/kinds.ts";
 import { timeToMs } from "#meta/time.ts";
 import { isObject } from "#std/is-object.ts";
+
+/** The pods that one call makes or deletes at most. */
+export const burstMax = 500;
 
 export const hasEnded = ({ status: { phase } }: Pod): boolean => phase === "Succeeded" || phase === "Failed";
 
@@ -23,9 +26,12 @@ export function readySince({ status: { conditions = [] } }: Pod): number {
 export const isAvailable = (pod: Pod, minReadySeconds: number, nowMs: number): boolean =>
   isReady(pod) && (minReadySeconds === 0 || readySince(pod) + minReadySeconds * 1000 <= nowMs);
 
-/** Returns when to look again at pods of which some are Ready, but not for long enough. */
-export const untilAvailable = (ready = 0, available = 0, minReadySeconds = 0): Requeue | undefined =>
-  available < ready ? after(minReadySeconds * 1000) : undefined;
+/** Returns how many pods are Ready and available, and when to look again at those that are not Ready for long enough. */
+export function availability(pods: readonly Pod[], minReadySeconds: number, nowMs: number) {
+  const ready = pods.filter(isReady).length;
+  const available = pods.filter((pod) => isAvailable(pod, minReadySeconds, nowMs)).length;
+  return { ready, available, again: available < ready ? after(minReadySeconds * 1000) : undefined };
+}
 
 /** Deletes the first of some objects, which are the oldest, and keeps a number of them. */
 export async function keepLast<K extends StoredObject>(

@@ -3,10 +3,7 @@ import { controller, inBatches, setCondition } from "#client/controllers.ts";
 import { Pod, ReplicaSet } from "#client/kinds.ts";
 import { oneLine } from "#std/printable.ts";
 import type { SimulationParts } from "./parts.ts";
-import { isActive, isAvailable, isReady, podOf, readySince, untilAvailable } from "./pods.ts";
-
-/** The pods that one call makes or deletes at most. */
-const burstMax = 500;
+import { availability, burstMax, isActive, isReady, podOf, readySince } from "./pods.ts";
 
 export const replicaSetController = ({ domain }: SimulationParts) =>
   controller(ReplicaSet, {
@@ -38,8 +35,7 @@ export const replicaSetController = ({ domain }: SimulationParts) =>
       const message = failure instanceof Error ? oneLine(failure.message) : "";
       const failed = { type: "ReplicaFailure", status: "True", reason: "FailedCreate", message };
       const conditions = set.status.conditions?.filter(({ type }) => type !== failed.type);
-      const ready = pods.filter(isReady).length;
-      const available = pods.filter((pod) => isAvailable(pod, minReadySeconds, nowMs)).length;
+      const { ready, available, again } = availability(pods, minReadySeconds, nowMs);
       await replaceStatus({
         replicas: pods.length,
         fullyLabeledReplicas: pods.length || undefined,
@@ -49,7 +45,7 @@ export const replicaSetController = ({ domain }: SimulationParts) =>
         conditions: failure === undefined ? conditions : setCondition(set.status.conditions, failed, nowMs),
       });
       if (failure !== undefined) throw failure;
-      return untilAvailable(ready, available, minReadySeconds);
+      return again;
     },
   });
 

@@ -6,32 +6,28 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 export const simulationUser = "system:simulated-workloads";
 
 const follow = ["get", "list", "watch"];
+const workloads = ["deployments", "replicasets", "statefulsets", "daemonsets"];
+const batches = ["jobs", "cronjobs"];
+const partsOf = (resources: readonly string[], part: string) => resources.map((resource) => `${resource}/${part}`);
 
 /** Returns the rules of the role, with the names of a domain. */
-export const rulesIn = ({ rename }: ApiDomain): readonly PolicyRule[] => {
-  const workloads = ["deployments", "replicasets", "statefulsets", "daemonsets"];
-  const batches = ["jobs", "cronjobs"];
-  const parts = (resources: readonly string[], part: string): readonly string[] =>
-    resources.map((resource) => `${resource}/${part}`);
-  return [
-    rule("", ["pods"], [...follow, "create", "patch", "delete"]),
-    rule("", ["pods/binding"], ["create"]),
-    rule("", ["nodes"], [...follow, "create", "patch"]),
-    rule("", ["nodes/status"], ["patch"]),
-    rule("", ["persistentvolumeclaims", "persistentvolumes"], [...follow, "create", "update", "delete"]),
-    rule("", ["services"], follow),
-    rule("", parts(["pods", "persistentvolumeclaims", "persistentvolumes", "services"], "status"), ["update"]),
-    rule("apps", workloads, [...follow, "patch"]),
-    rule("apps", ["replicasets", "controllerrevisions"], [...follow, "create", "update", "patch", "delete"]),
-    rule("apps", [...parts(workloads, "status"), ...parts(workloads, "finalizers")], ["update"]),
-    rule("batch", batches, [...follow, "create", "delete"]),
-    rule("batch", [...parts(batches, "status"), ...parts(batches, "finalizers")], ["update"]),
-    rule(rename("storage.k8s.io"), ["storageclasses"], follow),
-    rule(rename("coordination.k8s.io"), ["leases"], ["get", "create", "update", "patch"]),
-    rule(rename("events.k8s.io"), ["events"], ["create", "patch"]),
+export function rulesIn({ rename }: ApiDomain): readonly PolicyRule[] {
+  const rules: readonly (readonly [group: string, resources: readonly string[], verbs: readonly string[]])[] = [
+    ["", ["pods"], [...follow, "create", "patch", "delete"]],
+    ["", ["pods/binding"], ["create"]],
+    ["", ["nodes"], [...follow, "create", "patch"]],
+    ["", ["nodes/status"], ["patch"]],
+    ["", ["persistentvolumeclaims", "persistentvolumes"], [...follow, "create", "update", "delete"]],
+    ["", ["services"], follow],
+    ["", partsOf(["pods", "persistentvolumeclaims", "persistentvolumes", "services"], "status"), ["update"]],
+    ["apps", workloads, [...follow, "patch"]],
+    ["apps", ["replicasets", "controllerrevisions"], [...follow, "create", "update", "patch", "delete"]],
+    ["apps", [...partsOf(workloads, "status"), ...partsOf(workloads, "finalizers")], ["update"]],
+    ["batch", batches, [...follow, "create", "delete"]],
+    ["batch", [...partsOf(batches, "status"), ...partsOf(batches, "finalizers")], ["update"]],
+    [rename("storage.k8s.io"), ["storageclasses"], follow],
+    [rename("coordination.k8s.io"), ["leases"], ["get", "create", "update", "patch"]],
+    [rename("events.k8s.io"), ["events"], ["create", "patch"]],
   ];
-};
-
-function rule(group: string, resources: readonly string[], verbs: readonly string[]): PolicyRule {
-  return { apiGroups: [group], resources, verbs };
+  return rules.map(([group, resources, verbs]) => ({ apiGroups: [group], resources, verbs }));
 }

@@ -83,13 +83,11 @@ async function simulate(cluster: Cluster, options: SimulationOptions, signal: Ab
   const { leaseTimes, domain, log } = options;
   const failed = (err: unknown, place: object): void => log.warn({ err, ...place }, "a step of the simulation failed");
   const lease = leaseTimes === undefined ? undefined : `${domain.rename("kube-system")}/${manager}`;
-  while (!signal.aborted) {
-    try {
-      await run(cluster, { lease, leaseTimes, signal, failed, grace: "1s" }, controllersOf(options));
-    } catch (error) {
+  const settings = { lease, leaseTimes, signal, failed, grace: "1s" };
+  while (!signal.aborted)
+    await run(cluster, settings, controllersOf(options)).catch((error: unknown) => {
       if (!(error instanceof LeadershipLostError)) throw error;
-    }
-  }
+    });
 }
 
 /** Keeps the node until the signal is aborted, which happens when a kube-controller-manager comes. */
@@ -98,23 +96,18 @@ async function keepOn(cluster: Cluster, options: SimulationOptions, stop: AbortC
   for (;;) {
     await pause(clock, renewalMs, stop.signal);
     if (stop.signal.aborted) return;
-    try {
-      if (await isTaken(cluster, options)) stop.abort();
-      else await keepNode(cluster, domain);
-    } catch (err) {
-      log.warn({ err }, "the simulated node could not be renewed");
-    }
+    const renewed = isTaken(cluster, options).then((is) => (is ? stop.abort() : keepNode(cluster, domain)));
+    await renewed.catch((err: unknown) => log.warn({ err }, "the simulated node could not be renewed"));
   }
 }
 
 /** Whether a kube-controller-manager works on the objects, by its lease. The log says so then. */
 async function isTaken(cluster: Cluster, { clock, domain, log }: SimulationOptions): Promise<boolean> {
   const lease = await cluster.kind(Lease).find("kube-controller-manager", { in: domain.rename("kube-system") });
-  const { holderIdentity = "", renewTime = "", leaseDurationSeconds = 0 } = lease?.spec ?? {};
-  const renewedMs = timeToMs(renewTime, "micro");
-  const isHeld = renewedMs !== undefined && renewedMs + leaseDurationSeconds * 1000 > clock.now();
-  if (!isHeld || holderIdentity === "") return false;
-  log.warn({ holder: holderIdentity }, "workloads are not simulated: a kube-controller-manager works on these objects");
+  const { holderIdentity: holder = "", renewTime = "", leaseDurationSeconds = 0 } = lease?.spec ?? {};
+  const endMs = (timeToMs(renewTime, "micro") ?? 0) + leaseDurationSeconds * 1000;
+  if (endMs <= clock.now() || holder === "") return false;
+  log.warn({ holder }, "workloads are not simulated: a kube-controller-manager works on these objects");
   return true;
 }
 
@@ -130,5 +123,5 @@ async function giveRights(admin: Cluster, { domain }: SimulationOptions): Promis
   if (classes.some(({ metadata: { name } }) => name !== "simulated")) return;
   const annotations = { [domain.rename("storageclass.kubernetes.io/is-default-class")]: "true" };
   const simulated = { metadata: { name: "simulated", annotations }, provisioner: simulationDomain };
-  await admin.kind(StorageClass).apply({ ...simulated, allowVolumeExpansion: true }, { force: true });
+  await admin.kind(StorageClass).apply(simulated, { force: true });
 }

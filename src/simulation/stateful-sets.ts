@@ -6,7 +6,7 @@ import { controller, type ReconcileContext, referenceToOwner } from "#client/con
 import { ControllerRevision, type ObjectMeta, PersistentVolumeClaim, Pod, StatefulSet } from "#client/kinds.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { SimulationParts } from "./parts.ts";
-import { isActive, isAvailable, isReady, keepLast, podOf, untilAvailable } from "./pods.ts";
+import { availability, burstMax, hasEnded, isActive, isAvailable, keepLast, podOf } from "./pods.ts";
 import { keepRevisions, revisionLabel, templateOf } from "./revisions.ts";
 
 type Context = ReconcileContext<StatefulSet>;
@@ -15,25 +15,39 @@ export const statefulSetController = ({ domain }: SimulationParts) =>
   controller(StatefulSet, {
     owns: [Pod, ControllerRevision],
     selector: ({ spec }) => spec.selector,
-    concurrency: 5,
     async reconcile(set, context) {
       const revisions = await keepRevisions(set, context);
       const update = revisions.at(-1)!; // there is one of the present template
       const current = revisions.find(({ metadata }) => metadata.name === set.status.currentRevision) ?? update;
-      const pods = (await context.claim(Pod)).filter((pod) => numberOf(pod, set) !== undefined);
+      const pods = (await context.claim(Pod)).filter((pod) => numberOf(pod, set) >= 0);
       await step(set, { pods, current, update }, context, domain);
-      const status = statusOf(set, { pods, current, update }, context.client.clock.now());
-      await context.replaceStatus(status);
+      const present = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+      const { minReadySeconds = 0, replicas = 1, updateStrategy, revisionHistoryLimit = 10 } = set.spec;
+      const { ready, available, again } = availability(present, minReadySeconds, context.client.clock.now());
+      const updated = present.filter((pod) => isOf(pod, update)).length;
+      const isComplete = [updated, ready, pods.length].every((count) => count === replicas);
+      const base = isComplete && updateStrategy.type === "RollingUpdate" ? update : current;
+      await context.replaceStatus({
+        ...set.status,
+        observedGeneration: set.metadata.generation,
+        replicas: pods.length,
+        readyReplicas: ready || undefined,
+        availableReplicas: available,
+        currentReplicas: present.filter((pod) => isOf(pod, base)).length || undefined,
+        updatedReplicas: updated || undefined,
+        currentRevision: base.metadata.name,
+        updateRevision: update.metadata.name,
+      });
       const idle = revisions.filter((one) => ![update, current].includes(one) && !pods.some((pod) => isOf(pod, one)));
-      await keepLast(context, [ControllerRevision, idle], set.spec.revisionHistoryLimit ?? 10);
-      return untilAvailable(status.readyReplicas, status.availableReplicas, set.spec.minReadySeconds);
+      await keepLast(context, [ControllerRevision, idle], revisionHistoryLimit);
+      return again;
     },
   });
 
-/** Returns the number at the end of the name of a pod; `undefined` when the pod cannot be one of the set. */
-function numberOf({ metadata: { name } }: Pod, { metadata }: StatefulSet): number | undefined {
+/** Returns the number at the end of the name of a pod; -1 when the pod cannot be one of the set. */
+function numberOf({ metadata: { name } }: Pod, { metadata }: StatefulSet): number {
   const rest = name.startsWith(`${metadata.name}-`) ? name.slice(metadata.name.length + 1) : "";
-  return /^\d{1,9}$/.test(rest) ? Number(rest) : undefined;
+  return /^\d{1,9}$/.test(rest) ? Number(rest) : -1;
 }
 
 const isOf = ({ metadata: { labels } }: Pod, { metadata }: ControllerRevision): boolean =>
@@ -54,22 +68,20 @@ async function step(set: StatefulSet, { pods, current, update }: Present, contex
   const isOrdered = podManagementPolicy !== "Parallel";
   const isUp = (pod: Pod) => isActive(pod) && isAvailable(pod, minReadySeconds, context.client.clock.now());
   const podAt = (number: number) => pods.find((pod) => numberOf(pod, set) === number);
-  for (let number = start; number < start + replicas; number++) {
+  const end = start + replicas;
+  for (let number = start; number < Math.min(end, start + pods.length + burstMax); number++) {
     const pod = podAt(number);
     const isHeldBack = updateStrategy.type === "RollingUpdate" && number < start + partition;
     if (pod === undefined) await create(set, number, isHeldBack ? current : update, context, domain);
-    else if (pod.metadata.deletionTimestamp === undefined && !isActive(pod)) await context.remove(Pod, pod);
+    else if (hasEnded(pod)) await context.remove(Pod, pod);
     if (isOrdered && (pod === undefined || !isUp(pod))) return;
   }
-  const numbers = pods.map((pod) => numberOf(pod, set)!); // others were left out
-  for (const number of numbers.toSorted((a, b) => b - a)) {
-    if (number >= start && number < start + replicas) continue;
-    const pod = podAt(number)!; // it has its number from there
-    if (pod.metadata.deletionTimestamp === undefined) await shrink(set, pod, number, context);
-    if (isOrdered) return;
-  }
+  const beyond = pods.filter((pod) => numberOf(pod, set) < start || numberOf(pod, set) >= end);
+  const lastFirst = beyond.toSorted((a, b) => numberOf(b, set) - numberOf(a, set));
+  for (const pod of lastFirst.slice(0, isOrdered ? 1 : burstMax)) await shrink(set, pod, context);
+  if (isOrdered && beyond.length > 0) return;
   if (updateStrategy.type === "OnDelete") return;
-  for (let number = start + replicas - 1; number >= Math.max(start, partition); number--) {
+  for (let number = end - 1; number >= Math.max(start, partition); number--) {
     const pod = podAt(number);
     if (pod !== undefined && isOf(pod, update) && isUp(pod)) continue;
     if (pod !== undefined && !isOf(pod, update) && isActive(pod)) await context.remove(Pod, pod);
@@ -112,30 +124,11 @@ async function create(
 }
 
 /** Deletes a pod with a number that is not wanted, and its claims where they are not retained. */
-async function shrink(set: StatefulSet, pod: Pod, number: number, { client, remove }: Context): Promise<void> {
-  await remove(Pod, pod);
+async function shrink(set: StatefulSet, pod: Pod, { client, remove }: Context): Promise<void> {
   const { volumeClaimTemplates = [], persistentVolumeClaimRetentionPolicy: policy } = set.spec;
-  const claims = client.kind(PersistentVolumeClaim).in(set.metadata.namespace ?? "");
-  for (const { metadata } of policy?.whenScaled === "Delete" ? volumeClaimTemplates : [])
-    await claims.delete(claimNameOf(set, metadata, number));
-}
-
-function statusOf(set: StatefulSet, { pods: all, current, update }: Present, nowMs: number) {
-  const { replicas = 1, minReadySeconds = 0, updateStrategy } = set.spec;
-  const pods = all.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-  const ready = pods.filter(isReady).length;
-  const updated = pods.filter((pod) => isOf(pod, update)).length;
-  const isComplete = [updated, ready, all.length].every((count) => count === replicas);
-  const base = isComplete && updateStrategy.type === "RollingUpdate" ? update : current;
-  return {
-    ...set.status,
-    observedGeneration: set.metadata.generation,
-    replicas: all.length,
-    readyReplicas: ready || undefined,
-    availableReplicas: pods.filter((pod) => isAvailable(pod, minReadySeconds, nowMs)).length,
-    currentReplicas: pods.filter((pod) => isOf(pod, base)).length || undefined,
-    updatedReplicas: updated || undefined,
-    currentRevision: base.metadata.name,
-    updateRevision: update.metadata.name,
-  };
+  await remove(Pod, pod);
+  for (const { metadata } of policy?.whenScaled === "Delete" ? volumeClaimTemplates : []) {
+    const name = claimNameOf(set, metadata, numberOf(pod, set));
+    await client.kind(PersistentVolumeClaim).delete(name, { in: pod.metadata.namespace });
+  }
 }

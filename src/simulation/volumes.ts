@@ -23,7 +23,7 @@ export const claimController = ({ domain }: SimulationParts) =>
       [Pod, (pod) => claimNames(pod).map((name) => `${pod.metadata.namespace}/${name}`)],
     ],
     async reconcile(claim, context) {
-      if (!isPending(claim)) return expand(claim, context);
+      if (!isPending(claim)) return;
       const volume = volumeFor(claim, context.lister) ?? (await provision(claim, context, domain));
       if (volume !== undefined) await bind(claim, volume, context, domain);
     },
@@ -50,18 +50,16 @@ function volumeFor(claim: PersistentVolumeClaim, lister: Lister): PersistentVolu
     spec.volumeMode === volumeMode &&
     accessModes.every((mode) => spec.accessModes?.includes(mode)) &&
     selected?.matches(metadata.labels) === true &&
-    compareSizes(spec.capacity, resources.requests) >= 0;
-  const bySize = volumes.filter(fits).toSorted((a, b) => compareSizes(a.spec.capacity, b.spec.capacity));
-  return volumes.find((volume) => isFor(volume, claim)) ?? bySize[0];
+    compareQuantities(sizeOf(spec.capacity), sizeOf(resources.requests)) >= 0;
+  const fitting = volumes.filter(fits).map((volume) => ({ volume, size: sizeOf(volume.spec.capacity) }));
+  const [smallest] = fitting.toSorted((a, b) => compareQuantities(a.size, b.size));
+  return volumes.find((volume) => isFor(volume, claim)) ?? smallest?.volume;
 }
 
 type Resources = Readonly<Record<string, string>> | undefined;
 
-const storageIn = (resources: Resources): string => resources?.["storage"] ?? "0";
-
-/** Compares the storage of two sets of resources. Stored quantities are valid. */
-const compareSizes = (a: Resources, b: Resources): number =>
-  compareQuantities(parseQuantity(storageIn(a))!, parseQuantity(storageIn(b))!);
+/** Returns the storage in resources. */
+const sizeOf = (resources: Resources) => parseQuantity(resources?.["storage"] ?? "0")!; // stored quantities are valid
 
 /** Makes a volume for a claim, as its class says. */
 async function provision(claim: PersistentVolumeClaim, { lister, event, create }: Context, { rename }: ApiDomain) {
@@ -80,7 +78,7 @@ async function provision(claim: PersistentVolumeClaim, { lister, event, create }
   const name = `pvc-${metadata.uid}`;
   const annotations = { [rename("pv.kubernetes.io/provisioned-by")]: simulationDomain };
   const volume = {
-    capacity: { storage: storageIn(resources.requests) },
+    capacity: { storage: resources.requests?.["storage"] ?? "0" },
     accessModes,
     volumeMode,
     storageClassName: className,
@@ -115,16 +113,6 @@ async function bind(
   written(bound);
   const { accessModes, capacity } = volume.spec;
   await replaceStatus({ ...bound.status, phase: "Bound", accessModes, capacity });
-}
-
-/** Lets a bound claim grow, where its class allows it. */
-async function expand({ spec, status }: PersistentVolumeClaim, { lister, client, replaceStatus }: Context) {
-  const volume = lister.find(PersistentVolume, spec.volumeName ?? "");
-  const isGrowing = compareSizes(spec.resources.requests, status.capacity) > 0;
-  if (!isGrowing || volume?.spec.csi?.driver !== simulationDomain) return;
-  const capacity = { ...status.capacity, storage: storageIn(spec.resources.requests) };
-  await client.kind(PersistentVolume).replace({ ...volume, spec: { ...volume.spec, capacity } });
-  await replaceStatus({ ...status, capacity });
 }
 
 export const volumeController = () =>
