@@ -16,8 +16,8 @@ export const cronJobController = ({ domain }: SimulationParts) =>
       const jobs = (await context.readOwned(Job)).toSorted((a, b) => createdMs(a) - createdMs(b));
       const completed = jobs.filter(({ status: { conditions } }) => isConditionTrue(conditions, "Complete"));
       const failed = jobs.filter(({ status: { conditions } }) => isConditionTrue(conditions, "Failed"));
-      await keepLast(context, [Job, completed], successfulJobsHistoryLimit);
-      await keepLast(context, [Job, failed], failedJobsHistoryLimit);
+      await keepLast(completed, successfulJobsHistoryLimit, (job) => context.remove(Job, job));
+      await keepLast(failed, failedJobsHistoryLimit, (job) => context.remove(Job, job));
       let active = jobs.filter((job) => !completed.includes(job) && !failed.includes(job));
       let { lastScheduleTime } = status;
       const startMs = createdMs(cron);

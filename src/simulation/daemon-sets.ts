@@ -2,7 +2,7 @@
 import { controller, keyOf } from "#client/controllers.ts";
 import { ControllerRevision, DaemonSet, Node, Pod } from "#client/kinds.ts";
 import { nodeName } from "./parts.ts";
-import { availability, hasEnded, isActive, isAvailable, keepLast, podOf } from "./pods.ts";
+import { availability, hasEnded, isActive, keepLast, podOf } from "./pods.ts";
 import { keepRevisions, revisionLabel } from "./revisions.ts";
 import { isSelected } from "./scheduler.ts";
 
@@ -21,25 +21,18 @@ export const daemonSetController = () =>
       const node = context.lister.find(Node, nodeName);
       const isWanted = node !== undefined && isSelected(node, template);
       const nowMs = context.client.clock.now();
-      const isUp = (pod: Pod): boolean => isAvailable(pod, minReadySeconds, nowMs);
       const isOf = ({ metadata }: Pod, wanted: string): boolean => metadata.labels?.[revisionLabel] === wanted;
 
       const active = present.filter(isActive);
-      const updated = active.find((pod) => isOf(pod, hash));
-      const old = active.filter((pod) => !isOf(pod, hash));
-      const { type, rollingUpdate } = updateStrategy;
-      // On one node, a surge is one pod more, and `maxUnavailable` is one pod where there is no surge.
-      const hasSurge = type !== "OnDelete" && parseInt(String(rollingUpdate?.maxSurge ?? 0), 10) > 0;
-      const isSurging = hasSurge && updated === undefined && old.some(isUp);
-      const isReplaced = updated === undefined ? type !== "OnDelete" && !isSurging : isUp(updated);
-      const isDoomed = (pod: Pod): boolean => !isWanted || hasEnded(pod) || (isReplaced && old.includes(pod));
+      // There is one node, so `maxUnavailable` is one pod.
+      const isReplaced = (pod: Pod): boolean => updateStrategy.type !== "OnDelete" && !isOf(pod, hash);
+      const isDoomed = (pod: Pod): boolean => !isWanted || hasEnded(pod) || isReplaced(pod);
       for (const pod of present.filter(isDoomed)) await context.remove(Pod, pod);
       const left = active.filter((pod) => !isDoomed(pod));
       // A pod that ends keeps its node until it has gone.
-      if (isWanted && (present.length === 0 || isSurging)) {
-        const metadata = { generateName: `${set.metadata.name}-` };
-        const details = { metadata, labels: { [revisionLabel]: hash }, spec: { nodeName } };
-        left.push(await context.create(Pod, podOf(template, details)));
+      if (isWanted && present.length === 0) {
+        const metadata = { generateName: `${set.metadata.name}-`, labels: { [revisionLabel]: hash } };
+        left.push(await context.create(Pod, podOf(template, metadata, { nodeName })));
       }
 
       const count = (is: boolean): number => (is ? 1 : 0);
@@ -56,7 +49,7 @@ export const daemonSetController = () =>
         numberUnavailable: count(isWanted && available === 0) || undefined,
       });
       const idle = revisions.slice(0, -1).filter((one) => !present.some((pod) => isOf(pod, hashOf(one))));
-      await keepLast(context, [ControllerRevision, idle], revisionHistoryLimit);
+      await keepLast(idle, revisionHistoryLimit, (one) => context.remove(ControllerRevision, one));
       return again;
     },
   });

@@ -3,6 +3,13 @@ import { after, type Requeue, setCondition } from "#client/controllers.ts";
 import type { Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet } from "#client/kinds.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 
+/** The ReplicaSet of the present template, and the others, oldest first. */
+export interface Sets {
+  readonly current: ReplicaSet | undefined;
+  readonly old: readonly ReplicaSet[];
+}
+
+export const allOf = ({ current, old }: Sets) => (current === undefined ? old : [...old, current]);
 export const wantedOf = ({ spec }: ReplicaSet): number => spec.replicas ?? 1;
 export const availableOf = ({ status }: ReplicaSet): number => status.availableReplicas ?? 0;
 export const sum = <T>(items: readonly T[], count: (item: T) => number): number =>
@@ -22,13 +29,9 @@ export function limitsOf({ spec: { replicas = 1, strategy } }: Deployment) {
   return { maxSurge, maxUnavailable: maxSurge === 0 && maxUnavailable === 0 ? 1 : maxUnavailable };
 }
 
-/** Returns the status of a Deployment with its ReplicaSets, of which `current` has the present template. */
-export function deploymentStatus(
-  deployment: Deployment,
-  sets: readonly ReplicaSet[],
-  current: ReplicaSet | undefined,
-  nowMs: number,
-) {
+/** Returns the status of a Deployment. */
+export function deploymentStatus(deployment: Deployment, { current, old }: Sets, nowMs: number) {
+  const sets = allOf({ current, old });
   const { metadata, spec, status: before } = deployment;
   const { replicas: wanted = 1 } = spec;
   const replicas = sum(sets, ({ status }) => status.replicas);
@@ -42,17 +45,17 @@ export function deploymentStatus(
     unavailableReplicas: Math.max(0, wanted - available, replicas - available),
   };
   const failures = sets.flatMap((set) => set.status.conditions ?? []).filter(({ type }) => type === "ReplicaFailure");
+  const name = current === undefined ? `Deployment "${metadata.name}"` : `ReplicaSet "${current.metadata.name}"`;
   const isUp = available >= wanted - limitsOf(deployment).maxUnavailable;
   const stated = [
     isUp
       ? state("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
       : state("Available", "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."),
-    ...progressOf(deployment, status, current?.metadata.name, nowMs),
+    ...progressOf(deployment, status, name, nowMs),
     ...failures.slice(0, 1).map((one) => state(one.type, one.status, one.reason, one.message)),
   ];
-  const kept = before.conditions?.filter(
-    ({ type }) => type === "Available" || (type === "Progressing" && deadlineOf(deployment) !== undefined),
-  );
+  const types = deadlineOf(deployment) === undefined ? ["Available"] : ["Available", "Progressing"];
+  const kept = before.conditions?.filter(({ type }) => types.includes(type));
   const counts = Object.entries(status).map(([name, value]) => [name, value === 0 ? undefined : value]);
   return {
     ...(Object.fromEntries(counts) as DeploymentStatus), // fields with the number 0 are left out, as upstream
@@ -80,12 +83,7 @@ const deadlineOf = ({ spec: { progressDeadlineSeconds: seconds } }: Deployment):
   seconds === undefined || seconds === 2 ** 31 - 1 ? undefined : seconds * 1000;
 
 /** Returns the condition that says whether the rollout goes on, if it has to be stated. */
-function progressOf(
-  deployment: Deployment,
-  now: DeploymentStatus,
-  setName: string | undefined,
-  nowMs: number,
-): State[] {
+function progressOf(deployment: Deployment, now: DeploymentStatus, name: string, nowMs: number): State[] {
   const { metadata, spec, status: was } = deployment;
   const { replicas: wanted = 1, paused = false } = spec;
   const deadlineMs = deadlineOf(deployment);
@@ -95,7 +93,6 @@ function progressOf(
   if (paused) return [state(type, "Unknown", "DeploymentPaused", "Deployment is paused")];
   if (before?.reason === "DeploymentPaused")
     return [state(type, "Unknown", "DeploymentResumed", "Deployment is resumed")];
-  const name = setName === undefined ? `Deployment "${metadata.name}"` : `ReplicaSet "${setName}"`;
   const isRolledOut = now.updatedReplicas === wanted && now.replicas === wanted;
   if (isRolledOut && now.availableReplicas === wanted)
     return [state(type, "True", "NewReplicaSetAvailable", `${name} has successfully progressed.`)];

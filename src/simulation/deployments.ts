@@ -7,7 +7,16 @@ import { isDeepStrictEqual } from "node:util";
 import { controller, controllerOf, type Lister, type ReconcileContext } from "#client/controllers.ts";
 import { Deployment, Pod, type PodTemplateSpec, ReplicaSet } from "#client/kinds.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { availableOf, deploymentStatus, limitsOf, sum, untilDeadline, wantedOf } from "./deployment-status.ts";
+import {
+  allOf,
+  availableOf,
+  deploymentStatus,
+  limitsOf,
+  type Sets,
+  sum,
+  untilDeadline,
+  wantedOf,
+} from "./deployment-status.ts";
 import type { SimulationParts } from "./parts.ts";
 import { hasEnded, hashOf, keepLast } from "./pods.ts";
 
@@ -23,8 +32,8 @@ export const deploymentController = ({ domain }: SimulationParts) =>
       const claimed = (await context.claim(ReplicaSet)).toSorted(byAge);
       const present = claimed.find(({ spec }) => isSame(spec.template, deployment.spec.template));
       const old = claimed.filter((set) => set !== present);
-      const current = await keepCurrent(deployment, { current: present, old }, context, domain);
-      const sets = current === undefined ? old : [...old, current];
+      const current = await revise(deployment, { current: present, old }, context, domain);
+      const sets = allOf({ current, old });
       if (sets.every(({ metadata, status }) => status.observedGeneration === metadata.generation)) {
         const plan = planOf(deployment, { current, old }, context.lister);
         for (const set of sets) await scale(set, plan.get(set) ?? wantedOf(set), context);
@@ -32,10 +41,10 @@ export const deploymentController = ({ domain }: SimulationParts) =>
         const isComplete = sum(sets, ({ status }) => status.replicas) === replicas;
         const byRevision = old.toSorted((a, b) => revisionOf(a, domain) - revisionOf(b, domain));
         if (isComplete && current !== undefined && availableOf(current) === replicas)
-          await keepLast(context, [ReplicaSet, byRevision], revisionHistoryLimit);
+          await keepLast(byRevision, revisionHistoryLimit, (one) => context.remove(ReplicaSet, one));
       }
       const nowMs = context.client.clock.now();
-      const status = deploymentStatus(deployment, sets, current, nowMs);
+      const status = deploymentStatus(deployment, { current, old }, nowMs);
       await context.replaceStatus(status);
       return untilDeadline(deployment, status.conditions, nowMs);
     },
@@ -67,17 +76,11 @@ function bare({ metadata, spec }: PodTemplateSpec) {
   return { annotations: metadata?.annotations ?? {}, labels, spec };
 }
 
-/** The ReplicaSet of the present template, and the others, oldest first. */
-interface Sets {
-  readonly current: ReplicaSet | undefined;
-  readonly old: readonly ReplicaSet[];
-}
-
 /** Returns the replicas that ReplicaSets get next, if they are others than now. */
 function planOf(deployment: Deployment, { current, old }: Sets, lister: Lister): Map<ReplicaSet, number> {
   const { replicas = 1, paused = false, strategy } = deployment.spec;
   const { maxSurge, maxUnavailable } = limitsOf(deployment);
-  const sets = current === undefined ? old : [...old, current];
+  const sets = allOf({ current, old });
   const plan = new Map(sets.map((set) => [set, wantedOf(set)]));
   const total = sum(sets, wantedOf);
   /** Takes up to `count` replicas from ReplicaSets, oldest first; each can spare some. Returns how many are left. */
@@ -129,18 +132,13 @@ const revisionOf = ({ metadata }: ReplicaSet, { rename }: ApiDomain): number =>
  * Makes the ReplicaSet of the present template, or gives it the newest revision and the annotations of the Deployment, as
  * `kubectl rollout undo` reads them. Returns it as it is then; a paused Deployment makes none.
  */
-async function keepCurrent(
-  { metadata, spec }: Deployment,
-  { current: present, old }: Sets,
-  { client, create }: Context,
-  domain: ApiDomain,
-): Promise<ReplicaSet | undefined> {
+async function revise({ metadata, spec }: Deployment, { current, old }: Sets, context: Context, domain: ApiDomain) {
   const { minReadySeconds = 0, paused = false, selector, template } = spec;
-  if (present === undefined && paused) return undefined;
+  if (current === undefined && paused) return undefined;
   const [revision, history] = [domain.rename(revisionName), domain.rename(`${revisionName}-history`)];
   const lastApplied = domain.rename("kubectl.kubernetes.io/last-applied-configuration");
   const { [revision]: shown, [history]: _, [lastApplied]: __, ...inherited } = metadata.annotations ?? {};
-  const annotations: Record<string, string> = { ...present?.metadata.annotations, ...inherited };
+  const annotations: Record<string, string> = { ...current?.metadata.annotations, ...inherited };
   const newest = Math.max(0, ...old.map((set) => revisionOf(set, domain)));
   const own = annotations[revision];
   if (own === undefined || Number(own) <= newest) {
@@ -149,16 +147,16 @@ async function keepCurrent(
   }
   if (shown !== annotations[revision]) {
     const merge = { metadata: { annotations: { [revision]: annotations[revision] } } };
-    await client.kind(Deployment).patch(metadata.name, { merge }, { in: metadata.namespace });
+    await context.client.kind(Deployment).patch(metadata.name, { merge }, { in: metadata.namespace });
   }
-  if (present !== undefined) {
-    const next = { ...present, metadata: { ...present.metadata, annotations } };
-    if (minReadySeconds === (present.spec.minReadySeconds ?? 0) && isDeepStrictEqual(next, present)) return present;
-    return client.kind(ReplicaSet).replace({ ...next, spec: { ...present.spec, minReadySeconds } });
+  if (current !== undefined) {
+    const next = { ...current, metadata: { ...current.metadata, annotations } };
+    if (minReadySeconds === (current.spec.minReadySeconds ?? 0) && isDeepStrictEqual(next, current)) return current;
+    return context.client.kind(ReplicaSet).replace({ ...next, spec: { ...current.spec, minReadySeconds } });
   }
   const hash = hashOf(bare(template));
   const labels = { ...template.metadata?.labels, [hashLabel]: hash };
-  return create(ReplicaSet, {
+  return context.create(ReplicaSet, {
     metadata: { name: `${metadata.name}-${hash}`, labels, annotations },
     spec: {
       replicas: 0,

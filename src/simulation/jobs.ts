@@ -147,12 +147,12 @@ function lastFailureMs(pods: readonly Pod[]): number {
 
 /** Returns a pod of a Job, with an index if it has indexes. */
 function draftOf({ metadata: { name }, spec: { template } }: Job, index: unknown, indexLabel: string) {
-  if (index === undefined) return podOf(template, { metadata: { generateName: `${name}-` } });
+  if (index === undefined) return podOf(template, { generateName: `${name}-` }, {});
   const labels = { [indexLabel]: String(index) };
   const fieldRef = { fieldPath: `metadata.labels['${indexLabel}']` };
   const variable = { name: "JOB_COMPLETION_INDEX", valueFrom: { fieldRef } };
   const containers = (template.spec.containers ?? []).map((one) => ({ ...one, env: [...(one.env ?? []), variable] }));
   const hostname = `${name}-${index}`;
-  const details = { metadata: { generateName: `${hostname}-` }, labels, annotations: labels };
-  return podOf(template, { ...details, spec: { containers, hostname } });
+  const metadata = { generateName: `${hostname}-`, labels, annotations: labels };
+  return podOf(template, metadata, { containers, hostname });
 }

@@ -49,9 +49,8 @@ type Plan = ReturnType<typeof planOf>;
 function planOf({ metadata: { annotations }, spec }: Pod, readyAfterMs: number) {
   const annotation = (name: string): string => annotations?.[`${simulationDomain}/${name}`] ?? "";
   const time = (name: string): number | undefined => parseGoDuration(annotation(name).replace(/^-.*/, ""));
-  const fail = annotation("fail")
-    .replace(/^false$/, "")
-    .replace(/^true$/, "the simulation lets this container fail");
+  const said = annotation("fail");
+  const fail = said === "false" ? "" : said.replace(/^true$/, "the simulation lets this container fail");
   const readyMs = time("ready-after") ?? readyAfterMs;
   const ends = fail !== "" || (spec.restartPolicy ?? "Always") !== "Always";
   return {

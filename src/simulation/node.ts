@@ -33,12 +33,8 @@ export async function keepNode(cluster: Cluster, { rename }: ApiDomain): Promise
 }
 
 const resources = { cpu: "1000", memory: "4Ti", "ephemeral-storage": "64Ti", pods: "100000" };
-const ready = {
-  type: "Ready",
-  status: "True",
-  reason: "SimulatedNodeReady",
-  message: "pods are simulated, nothing runs",
-};
+const message = "pods are simulated, nothing runs";
+const ready = { type: "Ready", status: "True", reason: "SimulatedNodeReady", message };
 
 const statusAt = (nowMs: number) => ({
   capacity: resources,

@@ -1,8 +1,7 @@
 /** Facts about pods and their templates that the controllers of all workloads need. */
 import { createHash } from "node:crypto";
-import { after, isConditionTrue, type ReconcileContext } from "#client/controllers.ts";
-import type { Kind, StoredObject } from "#client/kind.ts";
-import type { Pod, PodTemplateSpec } from "#client/kinds.ts";
+import { after, isConditionTrue } from "#client/controllers.ts";
+import type { ObjectMeta, Pod, PodTemplateSpec } from "#client/kinds.ts";
 import { timeToMs } from "#meta/time.ts";
 import { isObject } from "#std/is-object.ts";
 
@@ -33,28 +32,21 @@ export function availability(pods: readonly Pod[], minReadySeconds: number, nowM
   return { ready, available, again: available < ready ? after(minReadySeconds * 1000) : undefined };
 }
 
-/** Deletes the first of some objects, which are the oldest, and keeps a number of them. */
-export async function keepLast<K extends StoredObject>(
-  { remove }: Pick<ReconcileContext, "remove">,
-  [kind, objects]: readonly [Kind<K>, readonly K[]],
-  count: number,
-): Promise<void> {
-  for (const one of objects.slice(0, Math.max(0, objects.length - count))) await remove(kind, one);
+/** Removes the first of some objects, which are the oldest, and keeps a number of them. */
+export async function keepLast<K>(objects: readonly K[], count: number, remove: (one: K) => Promise<void>) {
+  for (const one of objects.slice(0, Math.max(0, objects.length - count))) await remove(one);
 }
 
-interface PodDetails {
-  readonly metadata: { readonly name: string } | { readonly generateName: string };
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
-  readonly spec?: Partial<PodTemplateSpec["spec"]>;
-}
-
-/** Returns a pod of a template, with what its owner adds. */
-export const podOf = (template: PodTemplateSpec, { metadata, labels, annotations, spec }: PodDetails) => ({
+/** Returns a pod of a template, with metadata and fields of the spec that its owner adds. */
+export const podOf = <M extends Partial<ObjectMeta>>(
+  template: PodTemplateSpec,
+  metadata: M,
+  spec: Partial<PodTemplateSpec["spec"]>,
+) => ({
   metadata: {
     ...metadata,
-    labels: { ...template.metadata?.labels, ...labels },
-    annotations: { ...template.metadata?.annotations, ...annotations },
+    labels: { ...template.metadata?.labels, ...metadata.labels },
+    annotations: { ...template.metadata?.annotations, ...metadata.annotations },
     finalizers: template.metadata?.finalizers,
   },
   spec: { ...template.spec, ...spec },

@@ -9,7 +9,6 @@ export const replicaSetController = ({ domain }: SimulationParts) =>
   controller(ReplicaSet, {
     owns: [Pod],
     selector: ({ spec }) => spec.selector,
-    concurrency: 5,
     async reconcile(set, { claim, readOwned, create, remove, replaceStatus, client }) {
       const { replicas = 1, minReadySeconds = 0, template } = set.spec;
       let pods = (await claim(Pod)).filter(isActive);
@@ -20,7 +19,7 @@ export const replicaSetController = ({ domain }: SimulationParts) =>
       const surplus = pods
         .toSorted((a, b) => compare(deletionRank(a, costName), deletionRank(b, costName)))
         .slice(0, Math.min(Math.max(0, pods.length - replicas), burstMax));
-      const draft = podOf(template, { metadata: { generateName: `${set.metadata.name}-` } });
+      const draft = podOf(template, { generateName: `${set.metadata.name}-` }, {});
       let failure: unknown;
       try {
         await inBatches(missing, async () => pods.push(await create(Pod, draft)));

@@ -1,6 +1,6 @@
 /** Binds pods to the simulated node, or says why it cannot. Source: upstream's `pkg/scheduler`. */
 import { controller, keyOf, type Lister, setCondition } from "#client/controllers.ts";
-import { Binding, Node, type NodeSelectorTerm, PersistentVolumeClaim, Pod } from "#client/kinds.ts";
+import { Binding, Node, type NodeSelectorTerm, PersistentVolumeClaim, Pod, type Toleration } from "#client/kinds.ts";
 import { compileLabelSelector } from "#meta/label-selector.ts";
 import { nodeName } from "./parts.ts";
 
@@ -46,16 +46,16 @@ function obstacle(pod: Pod, lister: Lister): string | undefined {
   const { namespace } = pod.metadata;
   const node = lister.find(Node, nodeName);
   if (node === undefined) return "no nodes available to schedule pods";
-  const isTolerated = (pod.spec.tolerations ?? []).some(
-    ({ key, operator }) => operator === "Exists" && (key === undefined || key.endsWith("/unschedulable")),
-  );
+  const tolerates = ({ key, operator }: Toleration) =>
+    operator === "Exists" && (key?.endsWith("/unschedulable") ?? true);
   const none = "0/1 nodes are available: ";
   for (const name of claimNames(pod)) {
     const claim = lister.find(PersistentVolumeClaim, { name, namespace });
     if (claim === undefined) return `${none}persistentvolumeclaim "${name}" not found.`;
     if (claim.status.phase !== "Bound") return `${none}pod has unbound immediate PersistentVolumeClaims.`;
   }
-  if (node.spec.unschedulable === true && !isTolerated) return `${none}1 node(s) were unschedulable.`;
+  if (node.spec.unschedulable === true && !pod.spec.tolerations?.some(tolerates))
+    return `${none}1 node(s) were unschedulable.`;
   return isSelected(node, pod) ? undefined : `${none}1 node(s) didn't match Pod's node affinity/selector.`;
 }
 
@@ -66,8 +66,6 @@ export function isSelected({ metadata }: Node, { spec: { nodeSelector = {}, affi
     (matchExpressions ?? []).length + (matchFields ?? []).length > 0 &&
     compileLabelSelector({ matchExpressions })?.matches(metadata.labels) === true &&
     compileLabelSelector({ matchExpressions: matchFields })?.matches({ "metadata.name": metadata.name }) === true;
-  return (
-    compileLabelSelector({ matchLabels: nodeSelector })?.matches(metadata.labels) === true &&
-    (terms?.some(matches) ?? true)
-  );
+  const isLabeled = compileLabelSelector({ matchLabels: nodeSelector })?.matches(metadata.labels) === true;
+  return isLabeled && (terms?.some(matches) ?? true);
 }

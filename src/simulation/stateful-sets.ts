@@ -3,7 +3,7 @@
  * upstream's `pkg/controller/statefulset`.
  */
 import { controller, type ReconcileContext, referenceToOwner } from "#client/controllers.ts";
-import { ControllerRevision, type ObjectMeta, PersistentVolumeClaim, Pod, StatefulSet } from "#client/kinds.ts";
+import { ControllerRevision, PersistentVolumeClaim, Pod, StatefulSet } from "#client/kinds.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { SimulationParts } from "./parts.ts";
 import { availability, burstMax, hasEnded, isActive, isAvailable, keepLast, podOf } from "./pods.ts";
@@ -39,7 +39,7 @@ export const statefulSetController = ({ domain }: SimulationParts) =>
         updateRevision: update.metadata.name,
       });
       const idle = revisions.filter((one) => ![update, current].includes(one) && !pods.some((pod) => isOf(pod, one)));
-      await keepLast(context, [ControllerRevision, idle], revisionHistoryLimit);
+      await keepLast(idle, revisionHistoryLimit, (one) => context.remove(ControllerRevision, one));
       return again;
     },
   });
@@ -72,13 +72,13 @@ async function step(set: StatefulSet, { pods, current, update }: Present, contex
   for (let number = start; number < Math.min(end, start + pods.length + burstMax); number++) {
     const pod = podAt(number);
     const isHeldBack = updateStrategy.type === "RollingUpdate" && number < start + partition;
-    if (pod === undefined) await create(set, number, isHeldBack ? current : update, context, domain);
+    if (pod === undefined) await make(set, number, isHeldBack ? current : update, context, domain);
     else if (hasEnded(pod)) await context.remove(Pod, pod);
     if (isOrdered && (pod === undefined || !isUp(pod))) return;
   }
   const beyond = pods.filter((pod) => numberOf(pod, set) < start || numberOf(pod, set) >= end);
   const lastFirst = beyond.toSorted((a, b) => numberOf(b, set) - numberOf(a, set));
-  for (const pod of lastFirst.slice(0, isOrdered ? 1 : burstMax)) await shrink(set, pod, context);
+  for (const pod of lastFirst.slice(0, isOrdered ? 1 : burstMax)) await context.remove(Pod, pod);
   if (isOrdered && beyond.length > 0) return;
   if (updateStrategy.type === "OnDelete") return;
   for (let number = end - 1; number >= Math.max(start, partition); number--) {
@@ -89,25 +89,16 @@ async function step(set: StatefulSet, { pods, current, update }: Present, contex
   }
 }
 
-const claimNameOf = ({ metadata }: StatefulSet, { name }: Pick<ObjectMeta, "name">, number: number): string =>
-  `${name}-${metadata.name}-${number}`;
-
 /** Makes a pod, and before it the claims of its number that are missing. */
-async function create(
-  set: StatefulSet,
-  number: number,
-  revision: ControllerRevision,
-  context: Context,
-  { rename }: ApiDomain,
-): Promise<void> {
+async function make(set: StatefulSet, number: number, from: ControllerRevision, context: Context, domain: ApiDomain) {
   const { serviceName, selector, volumeClaimTemplates = [], persistentVolumeClaimRetentionPolicy: policy } = set.spec;
   const { controller: _, blockOwnerDeletion: __, ...owner } = referenceToOwner(set);
-  const template = templateOf(revision);
+  const template = templateOf(from);
   const volumes = new Map((template.spec.volumes ?? []).map((volume) => [volume.name, volume]));
   for (const { metadata, spec } of volumeClaimTemplates) {
     const labels = { ...metadata.labels, ...selector?.matchLabels };
     const ownerReferences = policy?.whenDeleted === "Delete" ? [owner] : [];
-    const claimName = claimNameOf(set, metadata, number);
+    const claimName = `${metadata.name}-${set.metadata.name}-${number}`;
     const own = { name: claimName, labels, annotations: metadata.annotations, ownerReferences };
     await context.create(PersistentVolumeClaim, { metadata: own, spec }, { owned: false });
     const { name = "" } = metadata;
@@ -115,20 +106,10 @@ async function create(
   }
   const name = `${set.metadata.name}-${number}`;
   const labels = {
-    [rename("statefulset.kubernetes.io/pod-name")]: name,
-    [rename("apps.kubernetes.io/pod-index")]: String(number),
-    [revisionLabel]: revision.metadata.name,
+    [domain.rename("statefulset.kubernetes.io/pod-name")]: name,
+    [domain.rename("apps.kubernetes.io/pod-index")]: String(number),
+    [revisionLabel]: from.metadata.name,
   };
   const spec = { hostname: name, subdomain: serviceName, volumes: [...volumes.values()] };
-  await context.create(Pod, podOf(template, { metadata: { name }, labels, spec }));
-}
-
-/** Deletes a pod with a number that is not wanted, and its claims where they are not retained. */
-async function shrink(set: StatefulSet, pod: Pod, { client, remove }: Context): Promise<void> {
-  const { volumeClaimTemplates = [], persistentVolumeClaimRetentionPolicy: policy } = set.spec;
-  await remove(Pod, pod);
-  for (const { metadata } of policy?.whenScaled === "Delete" ? volumeClaimTemplates : []) {
-    const name = claimNameOf(set, metadata, numberOf(pod, set));
-    await client.kind(PersistentVolumeClaim).delete(name, { in: pod.metadata.namespace });
-  }
+  await context.create(Pod, podOf(template, { name, labels }, spec));
 }

@@ -91,12 +91,8 @@ async function provision(claim: PersistentVolumeClaim, { lister, event, create }
 }
 
 /** Binds both, first the volume, of which only one claim can become the owner. */
-async function bind(
-  claim: PersistentVolumeClaim,
-  volume: PersistentVolume,
-  { client, written, replaceStatus }: Context,
-  { rename }: ApiDomain,
-): Promise<void> {
+async function bind(claim: PersistentVolumeClaim, volume: PersistentVolume, context: Context, { rename }: ApiDomain) {
+  const { client, written, replaceStatus } = context;
   if (volume.spec.claimRef?.uid !== claim.metadata.uid) {
     const claimRef = { ...volume.spec.claimRef, ...referenceTo(claim) };
     await client.kind(PersistentVolume).replace({ ...volume, spec: { ...volume.spec, claimRef } });

@@ -43,6 +43,21 @@ test("a Job completes with its pods, each of which is counted once and released"
   );
 });
 
+test("a Job does not forget pods that have ended when they are deleted", async (t) => {
+  const { client, pods, advance } = await simulated(t);
+  const jobs = client.kind(Job).in("default");
+  await jobs.create(job("report", { completions: 3, parallelism: 1 }));
+  await advance(1);
+  const [first] = (await listed(pods.list())).filter(({ status }) => status.phase === "Succeeded");
+  assert.equal((await jobs.get("report")).status.succeeded, 1);
+  await pods.delete(first!.metadata.name);
+  await advance(0);
+  assert.equal((await jobs.get("report")).status.succeeded, 1);
+  await advance(3);
+  const { status } = await jobs.get("report");
+  assert.deepEqual([status.succeeded, status.failed, (await listed(pods.list())).length], [3, undefined, 2]);
+});
+
 test("a Job tries again after pauses, and fails at its limit", async (t) => {
   const { client, pods, advance } = await simulated(t);
   const jobs = client.kind(Job).in("default");

@@ -90,19 +90,14 @@ test("a StatefulSet shrinks from the end, keeps its claims, and takes them again
   assert.equal((await sets.get("db")).status.readyReplicas, 2);
 });
 
-test("claims are deleted with a StatefulSet and its pods where their policy says so, and their volumes with them", async (t) => {
+test("claims are deleted with a StatefulSet where their policy says so, and their volumes with them", async (t) => {
   const { client, advance } = await simulated(t);
   const sets = client.kind(StatefulSet).in("default");
-  const policy = { persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete", whenScaled: "Delete" } };
+  const policy = { persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete" } };
   await sets.create(statefulSet("db", 2, policy));
   await advance(2);
   const claims = client.kind(PersistentVolumeClaim).in("default");
-  await sets.scale.set("db", 1);
-  await advance(1);
-  assert.deepEqual(
-    (await listed(claims.list())).map(({ metadata }) => metadata.name),
-    ["data-db-0"],
-  );
+  assert.equal((await listed(claims.list())).length, 2);
   await sets.delete("db");
   await advance(1);
   assert.deepEqual(await listed(claims.list()), []);
@@ -170,24 +165,6 @@ test("a DaemonSet has a pod on the node, follows its template, and leaves nodes 
   await client.kind(Node).patch("simulated-node", { merge: { metadata: { labels: { zone: "a" } } } });
   await advance(1);
   assert.equal((await sets.get("agent")).status.numberReady, 1);
-});
-
-test("a DaemonSet with a surge starts the new pod before the old one ends", async (t) => {
-  const { client, pods, advance, watchPods } = await simulated(t);
-  const sets = client.kind(DaemonSet).in("default");
-  const updateStrategy = { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } };
-  await sets.create(daemonSet("agent", { updateStrategy }));
-  await advance(1);
-  let missing = 0;
-  let isUp = false;
-  watchPods((present) => {
-    isUp ||= present.some(isReady);
-    if (isUp && !present.some(isReady)) missing += 1;
-  });
-  await sets.patch("agent", { merge: { spec: { template: { metadata: { annotations: { step: "2" } } } } } });
-  await advance(2);
-  const made = await listed(pods.list());
-  assert.deepEqual([made.length, made[0]?.metadata.annotations?.["step"], missing], [1, "2", 0]);
 });
 
 test("a claim waits for its class, for its first pod, or for a volume that fits", async (t) => {
