@@ -39,8 +39,7 @@ export const jobController = ({ domain }: SimulationParts) =>
       if (missing > 0 && retryMs <= 0) {
         const count = Math.min(missing, burstMax);
         const taken = addIndexes(counted.completedIndexes ?? "", indexesOf(active, indexLabel), completions ?? 0);
-        const isIndexed = spec.completionMode === "Indexed";
-        const indexes = isIndexed ? absentIndexes(taken, completions ?? 0, count) : Array.from({ length: count });
+        const indexes = absentIndexes(taken, completions ?? parallelism, count);
         await inBatches(indexes, (index) => create(Pod, draftOf(job, index, indexLabel)));
       }
       const waitMs = Math.min(deadlineOf(job, counted) - nowMs, missing > 0 && retryMs > 0 ? retryMs : Infinity);
@@ -145,9 +144,9 @@ function lastFailureMs(pods: readonly Pod[]): number {
   return Math.max(0, ...ends.map((time) => timeToMs(time) ?? 0));
 }
 
-/** Returns a pod of a Job, with an index if it has indexes. */
-function draftOf({ metadata: { name }, spec: { template } }: Job, index: unknown, indexLabel: string) {
-  if (index === undefined) return podOf(template, { generateName: `${name}-` }, {});
+/** Returns a pod of a Job, which has the index if it is a Job with indexes. */
+function draftOf({ metadata: { name }, spec: { completionMode, template } }: Job, index: number, indexLabel: string) {
+  if (completionMode !== "Indexed") return podOf(template, { generateName: `${name}-` }, {});
   const labels = { [indexLabel]: String(index) };
   const fieldRef = { fieldPath: `metadata.labels['${indexLabel}']` };
   const variable = { name: "JOB_COMPLETION_INDEX", valueFrom: { fieldRef } };
