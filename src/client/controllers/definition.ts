@@ -95,7 +95,10 @@ export interface ReconcileContext<T extends ApiObject = ApiObject> {
   readonly lister: Lister;
   /** Returns the objects of a kind in `owns` whose controller is the reconciled object, from memory. */
   owned<K extends ApiObject>(kind: Kind<K>): K[];
-  /** Returns the same, after it has adopted what the `selector` matches, and released what it does not match any more. */
+  /**
+   * Returns the same, after it has adopted what the `selector` matches, and released what it does not match any more. A
+   * selector that is null or empty adopts and releases nothing. Throws `TypeError` without the option `selector`.
+   */
   claim<K extends ApiObject>(kind: Kind<K>): Promise<K[]>;
   /** Reads the same from the server: memory may lack what was created just before. */
   readOwned<K extends ApiObject>(kind: Kind<K>): Promise<K[]>;

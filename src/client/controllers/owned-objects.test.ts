@@ -4,7 +4,9 @@ import { test } from "node:test";
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import { controller, inBatches, isConditionTrue, type ReconcileContext, setCondition } from "../controllers.ts";
 import { ConfigMap } from "../kinds.ts";
-import { Boat, Harbour, mapsPath, settle } from "./harbour-for-tests.ts";
+import { failure } from "../fake-api.ts";
+import type { Transport } from "../transport.ts";
+import { Boat, boatsPath, Harbour, mapsPath, settle } from "./harbour-for-tests.ts";
 
 async function inHarbour(work: (harbour: Harbour) => Promise<void>): Promise<void> {
   const harbour = new Harbour();
@@ -31,16 +33,17 @@ void test("objects that nobody controls are adopted by the selector, and release
   inHarbour(async (harbour) => {
     const { api } = harbour;
     const claimed: string[] = [];
+    const owners: boolean[] = [];
     const boats = charts(async (boat, { claim, owned }) => {
       const names = (await claim(ConfigMap)).map(({ metadata }) => metadata.name);
       claimed.push(names.join(" "));
-      assert.ok(owned(ConfigMap).every(({ metadata }) => metadata.ownerReferences?.[0]?.uid === boat.metadata.uid));
+      owners.push(...owned(ConfigMap).map(({ metadata }) => metadata.ownerReferences?.[0]?.uid === boat.metadata.uid));
     });
     harbour.boat("ketch");
     const other = { apiVersion: "v1", kind: "Pier", name: "east", uid: "pier", controller: true };
     api.store(mapsPath, "shop/taken", chart("taken", "ketch", { ownerReferences: [other] }));
     api.store(mapsPath, "shop/foreign", chart("foreign", "yawl"));
-    await harbour.run([boats]);
+    const { failures } = await harbour.run([boats]);
     assert.equal(claimed.at(-1), "");
     api.store(mapsPath, "shop/free", chart("free", "ketch"));
     await settle();
@@ -54,24 +57,148 @@ void test("objects that nobody controls are adopted by the selector, and release
     await settle();
     assert.equal(claimed.at(-1), "");
     assert.deepEqual(api.objects(mapsPath).get("shop/free")?.metadata.ownerReferences, []);
+    assert.deepEqual([failures, new Set(owners)], [[], new Set([true])]);
+  }));
+
+const ketch = {
+  apiVersion: "harbour.example.com/v1",
+  kind: "Boat",
+  name: "ketch",
+  uid: "ketch",
+  controller: true,
+};
+
+/** Returns a chart that the ketch controls. */
+const ownChart = (name: string, boat: string) => chart(name, boat, { ownerReferences: [ketch] });
+
+const storeKetch = ({ api }: Harbour, metadata: Partial<ObjectMeta> = {}) =>
+  api.store(boatsPath, "shop/ketch", {
+    apiVersion: ketch.apiVersion,
+    kind: "Boat",
+    metadata: { name: "ketch", namespace: "shop", uid: "ketch", ...metadata },
+    spec: { length: 9 },
+  });
+
+for (const [name, nothing] of [
+  ["null", null],
+  ["undefined", undefined],
+  ["empty", {}],
+  ["one of empty parts", { matchLabels: {}, matchExpressions: [] }],
+] as const)
+  void test(`a selector that is ${name} adopts and releases nothing`, () =>
+    inHarbour(async (harbour) => {
+      const claimed: string[][] = [];
+      const boats = controller(Boat, {
+        owns: [ConfigMap],
+        selector: () => nothing,
+        reconcile: async (_, { claim }) =>
+          void claimed.push((await claim(ConfigMap)).map(({ metadata }) => metadata.name)),
+      });
+      storeKetch(harbour);
+      harbour.api.store(mapsPath, "shop/free", chart("free", "ketch"));
+      harbour.api.store(mapsPath, "shop/own", ownChart("own", "yawl"));
+      const { failures } = await harbour.run([boats]);
+      assert.deepEqual([failures, claimed.at(-1), harbour.api.writes], [[], ["own"], []]);
+    }));
+
+void test("an owner that is being deleted releases nothing, and keeps what it selects", () =>
+  inHarbour(async (harbour) => {
+    const claimed: string[][] = [];
+    const boats = controller(Boat, {
+      owns: [ConfigMap],
+      selector,
+      includesDeleted: true,
+      reconcile: async (_, { claim }) =>
+        void claimed.push((await claim(ConfigMap)).map(({ metadata }) => metadata.name)),
+    });
+    storeKetch(harbour, { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["example.com/mooring"] });
+    harbour.api.store(mapsPath, "shop/free", chart("free", "ketch"));
+    harbour.api.store(mapsPath, "shop/own", ownChart("own", "ketch"));
+    harbour.api.store(mapsPath, "shop/strange", ownChart("strange", "yawl"));
+    const { failures } = await harbour.run([boats]);
+    assert.deepEqual([failures, claimed.at(-1), harbour.api.writes], [[], ["own"], []]);
+  }));
+
+void test("objects that have gone or cannot be released do not keep the rest from being claimed", () =>
+  inHarbour(async (harbour) => {
+    const { api } = harbour;
+    const refusals: Readonly<Record<string, Parameters<typeof failure>>> = {
+      "free-gone": [404, "NotFound"],
+      "free-refused": [403, "Forbidden"],
+      "own-gone": [404, "NotFound"],
+      "own-invalid": [422, "Invalid"],
+    };
+    const transport: Transport = {
+      request: async (request) => {
+        const [, name = ""] = /\/([^/?]*)(?:\?|$)/.exec(request.path) ?? [];
+        const refusal = request.method === "PATCH" ? refusals[name] : undefined;
+        return refusal === undefined ? api.request(request) : failure(...refusal);
+      },
+      stream: (...call) => api.stream(...call),
+    };
+    const claimed: string[][] = [];
+    const boats = charts(async (_, { claim }) => {
+      claimed.push((await claim(ConfigMap)).map(({ metadata }) => metadata.name));
+    });
+    storeKetch(harbour);
+    for (const name of ["free-gone", "free-refused", "free-z"])
+      api.store(mapsPath, `shop/${name}`, chart(name, "ketch"));
+    for (const name of ["own-gone", "own-invalid", "own-z"])
+      api.store(mapsPath, `shop/${name}`, ownChart(name, "yawl"));
+    const { failures } = await harbour.run([boats], { transport });
+    assert.deepEqual(api.writes.toSorted(), ["PATCH configmaps free-z", "PATCH configmaps own-z"]);
+    assert.match(String(failures[0]), /Forbidden/);
+    assert.deepEqual(claimed, []);
+    delete (refusals as Record<string, unknown>)["free-refused"];
+    await harbour.advance(1000);
+    assert.deepEqual(claimed.at(-1), ["free-refused", "free-z"]);
+  }));
+
+void test("an owner without a namespace claims objects of all namespaces, and hears of new ones", () =>
+  inHarbour(async (harbour) => {
+    const { api } = harbour;
+    const claimed: string[][] = [];
+    const fleets = controller(
+      { ...Boat, kind: "Fleet", resource: "fleets", namespaced: false },
+      {
+        owns: [ConfigMap],
+        selector,
+        reconcile: async (_, { claim }) => {
+          const charted = await claim(ConfigMap);
+          claimed.push(charted.map(({ metadata: { namespace, name } }) => `${namespace}/${name}`));
+        },
+      },
+    );
+    const fleet = { apiVersion: ketch.apiVersion, kind: "Fleet", metadata: { name: "north" }, spec: { length: 9 } };
+    api.store(boatsPath.replace("boats", "fleets"), "north", fleet);
+    const { failures } = await harbour.run([fleets]);
+    api.store(mapsPath, "shop/one", chart("one", "north"));
+    await settle();
+    const dock = chart("two", "north");
+    api.store(mapsPath, "dock/two", { ...dock, metadata: { ...dock.metadata, namespace: "dock" } });
+    await settle();
+    assert.deepEqual([failures, claimed.at(-1)?.toSorted()], [[], ["dock/two", "shop/one"]]);
+    assert.equal(api.objects(mapsPath).get("dock/two")?.metadata.ownerReferences?.[0]?.name, "north");
   }));
 
 void test("an owner that is being deleted adopts nothing, also when memory does not show its deletion yet", () =>
   inHarbour(async (harbour) => {
     const { api } = harbour;
     let isDeleted = false;
+    const claimed: unknown[] = [];
     const boats = charts(async ({ metadata }, { claim }) => {
       if (!isDeleted) return;
       await harbour.delete(metadata.name);
-      assert.deepEqual(await claim(ConfigMap), []);
+      claimed.push(await claim(ConfigMap));
     });
     harbour.boat("ketch");
-    await harbour.run([boats]);
+    const { failures } = await harbour.run([boats]);
     isDeleted = true;
     api.store(mapsPath, "shop/free", chart("free", "ketch"));
     await settle();
     assert.equal(harbour.find("ketch"), undefined);
     assert.equal(api.objects(mapsPath).get("shop/free")?.metadata.ownerReferences, undefined);
+    assert.deepEqual([failures, claimed], [[], [[]]]);
   }));
 
 void test("what was created before is found under its name; a name that somebody else has is an error", () =>
@@ -103,10 +230,10 @@ void test("what was created before is found under its name; a name that somebody
 void test("a status is replaced only when it differs, without fields that are undefined", () =>
   inHarbour(async (harbour) => {
     const { api } = harbour;
+    const statuses: unknown[] = [];
     const boats = controller(Boat, {
       reconcile: async (_, { replaceStatus }) => {
-        const { status } = await replaceStatus({ afloat: true, conditions: undefined });
-        assert.deepEqual(status, { afloat: true });
+        statuses.push((await replaceStatus({ afloat: true, conditions: undefined })).status);
         await replaceStatus({ afloat: true, conditions: undefined });
       },
     });
@@ -115,16 +242,24 @@ void test("a status is replaced only when it differs, without fields that are un
     harbour.boat("ketch", { length: 10 });
     await settle();
     assert.deepEqual(failures, []);
+    assert.deepEqual(statuses[0], { afloat: true });
     assert.deepEqual(harbour.find("ketch")?.["status"], { afloat: true });
     assert.deepEqual(api.writes, ["PUT boats ketch"]);
   }));
 
-void test("an object that is no kind in owns cannot be claimed", () =>
+void test("nothing is claimed of a kind that is not in owns, nor without a selector", () =>
   inHarbour(async (harbour) => {
-    const boats = controller(Boat, { reconcile: async (_, { claim }) => void (await claim(ConfigMap)) });
-    harbour.boat("ketch");
-    const { failures } = await harbour.run([boats]);
+    const reconcile = async (_: Boat, { claim }: ReconcileContext<Boat>) => void (await claim(ConfigMap));
+    const boats = [
+      controller(Boat, { selector, reconcile }),
+      controller(Boat, { name: "plain", owns: [ConfigMap], reconcile }),
+    ];
+    storeKetch(harbour);
+    harbour.api.store(mapsPath, "shop/own", ownChart("own", "yawl"));
+    const { failures } = await harbour.run(boats);
     assert.match(String(failures[0]), /controller boat does not have ConfigMap in owns/);
+    assert.match(String(failures[1]), /TypeError: controller plain has no selector/);
+    assert.deepEqual(harbour.api.writes, []);
   }));
 
 void test("the time of a condition changes only with its status", () => {
@@ -138,19 +273,19 @@ void test("the time of a condition changes only with its status", () => {
   assert.equal(isConditionTrue(undefined, "Ready"), false);
 });
 
-void test("batches grow, and end with the first failure", async () => {
+void test("batches grow up to 32 calls, and end with the first failure", async () => {
   const items = Array.from({ length: 100 }, (_, index) => index);
   let running = 0;
-  const widths = new Set<number>();
-  const work = async (item: number): Promise<void> => {
+  const widths: number[] = [];
+  await inBatches(items, async () => {
     running++;
     await settle();
-    widths.add(running);
-    if (item === 80) throw new Error("the pier is full");
+    if (widths.at(-1) !== running) widths.push(running);
+    await settle();
     running--;
-  };
-  await inBatches(items.slice(0, 40), work);
-  assert.ok(Math.max(...widths) <= 32);
+  });
+  assert.equal(Math.max(...widths), 32);
+  assert.deepEqual(widths.slice(0, 6), [1, 2, 4, 8, 16, 32]);
   const done: number[] = [];
   const failing = async (item: number): Promise<void> => {
     done.push(item);

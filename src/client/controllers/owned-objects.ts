@@ -1,4 +1,5 @@
 /** The objects that a reconciled object controls: how they are claimed, read, made and removed. */
+import type { LabelSelectorObject } from "#meta/label-selector.ts";
 import { matchesSelector } from "#meta/matches-selector.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import { ApiError } from "../api-error.ts";
@@ -20,10 +21,13 @@ export interface OwnerParts {
 
 /** Whether an owner selects an object. A selector that is absent or empty selects nothing. */
 export function isSelected({ options }: RunnableController, owner: ApiObject, { metadata }: ApiObject): boolean {
-  const selector = options.selector?.(owner) ?? {};
-  const isEmpty = Object.values(selector).every((part) => Object.keys(part ?? {}).length === 0);
-  return !isEmpty && matchesSelector(selector, metadata.labels);
+  const selector = options.selector?.(owner);
+  return selects(selector) && matchesSelector(selector, metadata.labels);
 }
+
+/** Whether a selector has a requirement. */
+const selects = (selector: LabelSelectorObject | null | undefined): selector is LabelSelectorObject =>
+  Object.values(selector ?? {}).some((part) => Object.keys(part ?? {}).length > 0);
 
 /** Returns the informer of a kind in `owns`. */
 export function ownedInformer(
@@ -32,39 +36,65 @@ export function ownedInformer(
   kind: Kind,
 ): Informer<ApiObject> {
   const { owns = [] } = controller.options;
-  const informer = owns.includes(kind) ? informers.find(kind, metadata.namespace) : undefined;
+  const informer = owns.includes(kind) ? informers.find(kind, metadata.namespace ?? controller.options.in) : undefined;
   if (informer === undefined) throw new TypeError(`controller ${controller.name} does not have ${kind.kind} in owns`);
   return informer;
 }
 
-/** Adopts objects that the owner selects and nobody controls, and releases those that it does not select any more. */
+/**
+ * Adopts objects that the owner selects and nobody controls, and releases those that it does not select any more. Objects
+ * that have gone are left out. Other failures do not keep the rest from being claimed; the first is thrown at the end.
+ * Source: client-go's `ControllerRefManager`; but here an owner without a selector keeps what it has.
+ */
 export async function claimOwned(parts: OwnerParts, owner: ApiObject, kind: Kind): Promise<ApiObject[]> {
   const { client, controller, signal } = parts;
-  const { name: ownName = "", uid, namespace } = owner.metadata;
-  const refer = ({ metadata }: ApiObject, ownerReferences: readonly OwnerReference[]): Promise<ApiObject> => {
-    const { name = "", resourceVersion } = metadata;
-    const merge = { metadata: { uid: metadata.uid, resourceVersion, ownerReferences } };
-    return client.kind(kind).patch(name, { merge }, { in: namespace, signal });
+  if (controller.options.selector === undefined)
+    throw new TypeError(`controller ${controller.name} has no selector, by which objects are claimed`);
+  const { name: ownName = "", uid, namespace, deletionTimestamp } = owner.metadata;
+  const isAlive = deletionTimestamp === undefined;
+  const hasSelector = selects(controller.options.selector(owner));
+  const informer = ownedInformer(parts, owner, kind);
+  // Memory may not show yet that the owner is being deleted without its dependents.
+  const readAlive = async (): Promise<boolean> => {
+    const current = await client.kind(controller.kind).find(ownName, { in: namespace, signal });
+    return current?.metadata.uid === uid && current?.metadata.deletionTimestamp === undefined;
   };
+  let read: Promise<boolean> | undefined;
   const claimed: ApiObject[] = [];
-  let current: ApiObject | undefined;
-  for (const object of ownedInformer(parts, owner, kind).in(namespace ?? "")) {
-    const { deletionTimestamp, ownerReferences = [] } = object.metadata;
+  const failures: unknown[] = [];
+  for (const object of namespace === undefined ? informer.list() : informer.in(namespace)) {
     const owningUid = controllerOf(object)?.uid;
     if (owningUid !== undefined && owningUid !== uid) continue;
+    const isOwned = owningUid !== undefined;
     const isWanted = isSelected(controller, owner, object);
-    if (owningUid === uid && isWanted) claimed.push(object);
-    else if (owningUid === uid) {
-      const others = ownerReferences.filter((one) => one.uid !== uid);
-      await refer(object, others);
-    } else if (isWanted && deletionTimestamp === undefined) {
-      // Memory may not show yet that the owner is being deleted without its dependents.
-      current ??= await client.kind(controller.kind).get(ownName, { in: namespace, signal });
-      const isAlive = current.metadata.uid === uid && current.metadata.deletionTimestamp === undefined;
-      if (isAlive) claimed.push(await refer(object, [...ownerReferences, referenceToOwner(owner)]));
+    const { ownerReferences = [], deletionTimestamp: objectDeletion } = object.metadata;
+    const isFree = !isOwned && isWanted && isAlive && objectDeletion === undefined;
+    try {
+      if (isOwned && (isWanted || !hasSelector)) claimed.push(object);
+      else if (isOwned && isAlive) {
+        const others = ownerReferences.filter((one) => one.uid !== uid);
+        await refer(parts, kind, object, others);
+      } else if (isFree && (await (read ??= readAlive())))
+        claimed.push(await refer(parts, kind, object, [...ownerReferences, referenceToOwner(owner)]));
+    } catch (error) {
+      signal.throwIfAborted();
+      const ignored = isOwned ? ["NotFound", "Invalid"] : ["NotFound"];
+      if (!(error instanceof ApiError && ignored.includes(error.reason))) failures.push(error);
     }
   }
+  if (failures.length > 0) throw failures[0];
   return claimed;
+}
+
+/** Writes the references of an object to its owners, unless it has changed meanwhile. */
+function refer(
+  { client, signal }: OwnerParts,
+  kind: Kind,
+  { metadata: { name = "", namespace, uid, resourceVersion } }: ApiObject,
+  ownerReferences: readonly OwnerReference[],
+): Promise<ApiObject> {
+  const merge = { metadata: { uid, resourceVersion, ownerReferences } };
+  return client.kind(kind).patch(name, { merge }, { in: namespace, signal });
 }
 
 /** Reads the objects that the owner controls from the server. */

@@ -115,10 +115,10 @@ export class ControllerWorker {
 
   /** Returns the objects that may adopt an object. */
   #adopters(object: ApiObject): readonly string[] {
-    const { namespace } = object.metadata;
     const { controller } = this.#options;
     if (controller.options.selector === undefined) return [];
-    const present = namespace === undefined ? this.#objects.list() : this.#objects.in(namespace);
+    const { namespace = "" } = object.metadata;
+    const present = controller.kind.namespaced ? this.#objects.in(namespace) : this.#objects.list();
     return present.filter((one) => isSelected(controller, one, object)).map(keyOf);
   }
 
@@ -129,6 +129,8 @@ export class ControllerWorker {
   }
 
   async #work(key: string): Promise<void> {
+    // Listeners and predicates have seen all objects when the first reconcile begins.
+    await Promise.resolve();
     const { clock } = this.#options.client;
     const startMs = clock.monotonic();
     let result: "success" | "requeue_after" | "error" = "error";
