@@ -75,13 +75,14 @@ export async function buildClient({ declarations = false } = {}): Promise<void> 
     dir: target,
     format: "esm",
     sourcemap: true,
-    // Declarations and source maps have the comments.
+    // Declarations have the comments.
     comments: false,
     entryFileNames: "[name].js",
     chunkFileNames: "chunks/[name]-[hash].js",
   });
   await code.close();
   removeMapsOfKinds();
+  blankCommentsOfMaps();
   if (declarations)
     await bundleTypes({ input: entries(), target, isOutside, plugins: [ownImports, plainIntegers, narrowTypes] });
 }
@@ -94,6 +95,24 @@ function removeMapsOfKinds(): void {
     if (file.endsWith(".map")) rmSync(file);
     else if (file.endsWith(".js"))
       writeFileSync(file, readFileSync(file, "utf8").replace(/\n\/\/# sourceMappingURL=.*\n?$/, "\n"));
+  }
+}
+
+/** A comment on lines of its own, as the formatter leaves them. */
+const comment = /^ *(?:\/\*\*?[^]*?\*\/|\/\/.*)$/gm;
+
+/**
+ * Makes comments in the sources of maps blank lines: they would be a tenth of the package, and debuggers need the lines only.
+ */
+function blankCommentsOfMaps(): void {
+  for (const name of readdirSync(target, { recursive: true, encoding: "utf8" })) {
+    if (!name.endsWith(".js.map")) continue;
+    const file = join(target, name);
+    const map = JSON.parse(readFileSync(file, "utf8")) as { readonly sourcesContent: readonly string[] };
+    const sourcesContent = map.sourcesContent.map((text) =>
+      text.replace(comment, (lines) => lines.replace(/[^\n]+/g, "")),
+    );
+    writeFileSync(file, JSON.stringify({ ...map, sourcesContent }));
   }
 }
 
