@@ -12,14 +12,14 @@
  * Synchronous; called from the worker, and from `restore.ts`. No reading statement stays open between calls (except
  * `live`), since it would block the checkpoint of the write-ahead log.
  */
-import { existsSync, linkSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { closeSync, existsSync, linkSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { threadId } from "node:worker_threads";
 import { crc32 } from "node:zlib";
 
 import { syncPath } from "#std/folder.ts";
+import { systemRandom } from "#std/random.ts";
 
 import { type Revision, StorageFailure, StoreInUse } from "../log-store.ts";
 import type { RevisionSet } from "./revision-set.ts";
@@ -79,8 +79,10 @@ export function logFilePath(dataDir: string): string {
  */
 const wholeSync = "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;";
 
-/** Returns the path of a file that this thread is making. */
-const unfinishedPath = (path: string): string => `${path}.${process.pid}-${threadId}.new`;
+/** Returns a path for a file that is being made. Process ids would not do: two containers that share a folder may have the same. */
+const unfinishedPath = (path: string): string => `${path}.${systemRandom.uuid()}.new`;
+/** The end of such a path, after `path`. */
+const unfinishedSuffix = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.new$/;
 
 /** Returns the path of the file for the moment in which it is closed without being changed. */
 export function setAsidePath(path: string): string {
@@ -147,6 +149,7 @@ export class LogFile {
       this.#setCheckpoint = this.#database.prepare("INSERT OR REPLACE INTO marks VALUES (?, ?)");
       this.#segments = new Segments(this.#database, segmentRows);
       this.#checkpoints = this.#readCheckpoints();
+      if (!isBackup) removeUnfinished(path);
     } catch (error) {
       // A file that another process has locked must not be touched, and closing it cannot change it.
       if (sqliteCode(error) === busy) this.#database.close();
@@ -449,14 +452,19 @@ export class LogFile {
       );
     }
     if (this.#isBackup) return;
-    // An earlier release was ended while it made the file.
-    if (isNew) makeTables(database);
+    if (isNew) database.exec(beforeTables);
     database.exec(`PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
       ${wholeSync}
       PRAGMA wal_autocheckpoint = ${checkpointPages};`);
     // The lock of the exclusive mode is kept until the file is closed. A file that exists is not written to.
-    database.exec("BEGIN IMMEDIATE; ROLLBACK");
+    if (!isNew) {
+      database.exec("BEGIN IMMEDIATE; ROLLBACK");
+      return;
+    }
+    makeTables(database);
+    // A file whose write-ahead log is lost has its tables at least.
+    database.exec("PRAGMA wal_checkpoint");
   }
 }
 
@@ -474,28 +482,61 @@ function openUnchanged(path: string): DatabaseSync {
 
 /**
  * Makes a private, durable file as a whole; SQLite gives its companion files the same mode. A file that another process makes
- * meanwhile stays, since that process has locked it.
+ * meanwhile stays, since that process has locked it, and so does a symbolic link, at whose target SQLite makes the file.
  */
 function makeFile(path: string, bytes: Uint8Array): void {
   const unfinished = unfinishedPath(path);
-  // A process that was ended may have left one.
-  rmSync(unfinished, { force: true });
-  writeFileSync(unfinished, bytes, { mode: 0o600, flag: "wx", flush: true });
   try {
-    linkSync(unfinished, path);
-  } catch (error) {
-    // Some file systems have no links.
-    if (!existsSync(path)) renameSync(unfinished, path);
-    else if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    writeFileSync(unfinished, bytes, { mode: 0o600, flag: "wx", flush: true });
+    nameFile(unfinished, path);
+  } finally {
+    rmSync(unfinished, { force: true });
   }
-  rmSync(unfinished, { force: true });
   syncPath(dirname(path));
 }
 
-/** Makes the tables of a log in a database without any. */
+/** Gives the file the name `path`, too, or makes an empty file of that name, or leaves the one that has it. */
+function nameFile(unfinished: string, path: string): void {
+  try {
+    linkSync(unfinished, path);
+  } catch (error) {
+    // Either the file system has no links, or the process that has made the log meanwhile took the file for left over. It is not
+    // renamed, since it might replace one that is locked. An empty one gets its tables when SQLite has locked it.
+    if (!existsAlready(error)) makeEmptyFile(path);
+  }
+}
+
+/** An existing file is not opened: closing it would drop the locks that this process holds on it. */
+function makeEmptyFile(path: string): void {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if (!existsAlready(error)) throw error;
+  }
+}
+
+const existsAlready = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "EEXIST";
+
+/**
+ * Removes the files that processes left when they were killed while they made the file at `path`. The caller has locked that
+ * file, so that whoever is still making one will find that it is not needed.
+ */
+function removeUnfinished(path: string): void {
+  const [folder, name] = [dirname(path), basename(path)];
+  try {
+    for (const file of readdirSync(folder)) {
+      if (file.startsWith(name) && unfinishedSuffix.test(file.slice(name.length))) rmSync(join(folder, file));
+    }
+  } catch {
+    // They only take space, for which a log is not refused.
+  }
+}
+
+/** The statement before the first table is made, after which it would have no effect. */
+const beforeTables = "PRAGMA auto_vacuum = INCREMENTAL";
+
+/** Makes the tables of a log in a database without any, after `beforeTables`. */
 function makeTables(database: DatabaseSync): void {
-  // This must come before the first table is made, or it has no effect.
-  database.exec("PRAGMA auto_vacuum = INCREMENTAL");
   database.exec(`BEGIN IMMEDIATE;
     ${segmentTables}
     CREATE TABLE times (revision INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
@@ -512,6 +553,7 @@ const [writeVersionOffset, readVersionOffset, walVersion] = [18, 19, 2];
 function emptyLogBytes(): Uint8Array {
   const database = new DatabaseSync(":memory:");
   try {
+    database.exec(beforeTables);
     makeTables(database);
     const bytes = database.serialize();
     // A database in memory has no write-ahead log.
