@@ -85,6 +85,70 @@ test("a time zone decides, and hours that a change of the clocks skips do not oc
   check("TZ=America/New_York 0 9 * * *", "2026-01-01T00:00:00Z", "2026-01-01T14:00:00.000Z", "Asia/Kolkata");
 });
 
+/** Compares the first times after one, without seconds, with those that `robfig/cron` v3.0.1 returns. */
+const checkTimes = (schedule: string, timeZone: string, after: string, expected: readonly string[]): void => {
+  const times = cronTimes(schedule, { timeZone, startMs: 0 })!;
+  const found: string[] = [];
+  let ms = times.next(Date.parse(after));
+  for (; ms !== undefined && found.length < expected.length; ms = times.next(ms)) {
+    found.push(new Date(ms).toISOString().replace(":00.000", ""));
+  }
+  assert.deepEqual(found, expected, `${schedule} in ${timeZone}`);
+};
+
+test("hours that a change of the clocks repeats have their runs twice, whether a star or a number names them", () => {
+  const zone = "Europe/Berlin";
+  const [evening, noon] = ["2026-10-24T23:00Z", "2026-10-24T12:00Z"];
+  checkTimes("0 * * * *", zone, evening, ["2026-10-25T00:00Z", "2026-10-25T01:00Z", "2026-10-25T02:00Z"]);
+  checkTimes("*/30 * * * *", zone, evening, [
+    "2026-10-24T23:30Z",
+    "2026-10-25T00:00Z",
+    "2026-10-25T00:30Z",
+    "2026-10-25T01:00Z",
+    "2026-10-25T01:30Z",
+    "2026-10-25T02:00Z",
+  ]);
+  checkTimes("30 2 * * *", zone, noon, ["2026-10-25T00:30Z", "2026-10-25T01:30Z", "2026-10-26T01:30Z"]);
+  checkTimes("0 3 * * *", zone, noon, ["2026-10-25T02:00Z", "2026-10-26T02:00Z"]);
+  checkTimes("30 1 * * *", "America/New_York", "2026-10-31T12:00Z", [
+    "2026-11-01T05:30Z",
+    "2026-11-01T06:30Z",
+    "2026-11-02T06:30Z",
+  ]);
+});
+
+test("hours that a change of the clocks skips have no runs, and those beside them have theirs once", () => {
+  const zone = "Europe/Berlin";
+  checkTimes("30 * * * *", zone, "2026-03-29T00:00Z", ["2026-03-29T00:30Z", "2026-03-29T01:30Z", "2026-03-29T02:30Z"]);
+  checkTimes("30 2 * * *", zone, "2026-03-28T00:00Z", ["2026-03-28T01:30Z", "2026-03-30T00:30Z"]);
+  checkTimes("0 3 * * *", zone, "2026-03-28T12:00Z", ["2026-03-29T01:00Z", "2026-03-30T01:00Z"]);
+});
+
+test("clocks that change by half an hour repeat and skip half an hour", () => {
+  const zone = "Australia/Lord_Howe";
+  checkTimes("*/15 * * * *", zone, "2026-04-04T14:30Z", [
+    "2026-04-04T14:45Z",
+    "2026-04-04T15:00Z",
+    "2026-04-04T15:15Z",
+    "2026-04-04T15:30Z",
+  ]);
+  checkTimes("45 1 * * *", zone, "2026-04-04T12:00Z", ["2026-04-04T14:45Z", "2026-04-04T15:15Z", "2026-04-05T15:15Z"]);
+  checkTimes("45 2 * * *", zone, "2026-10-03T12:00Z", ["2026-10-03T15:45Z", "2026-10-04T15:45Z"]);
+  checkTimes("0 2 * * *", zone, "2026-10-03T12:00Z", ["2026-10-04T15:00Z", "2026-10-05T15:00Z"]);
+  // Steps of an hour pass over the full hour after the half one.
+  checkTimes("0 2 * * *", zone, "2026-04-04T12:00Z", ["2026-04-05T15:30Z", "2026-04-06T15:30Z"]);
+});
+
+test("a day whose midnight does not occur is left out unless the day before is due, too", () => {
+  checkTimes("0 9 * * FRI", "Africa/Cairo", "2026-04-23T12:00Z", ["2026-05-01T06:00Z"]);
+  checkTimes("0 9 * * *", "Africa/Cairo", "2026-04-23T12:00Z", ["2026-04-24T06:00Z", "2026-04-25T06:00Z"]);
+});
+
+test("the search for a time ends, also where a zone has left out a day", () => {
+  check("0 0 31 12 *", "2011-12-28T20:00:00Z", undefined, "Pacific/Apia");
+  check(", * * * *", "2026-01-01T00:00:00Z", undefined, "Europe/Berlin");
+});
+
 test("an interval is counted from the start, in whole seconds", () => {
   const times = cronTimes("@every 1h30m", { timeZone: undefined, startMs: 1000 });
   assert.equal(times?.next(1000), 1000 + 5_400_000);

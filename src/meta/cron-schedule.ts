@@ -170,7 +170,7 @@ interface CronPlace {
 
 /**
  * Returns the times of a schedule; `undefined` for one that is not valid. Times that a change of the clocks skips do not
- * occur, and those that it repeats occur once.
+ * occur, and those that it repeats occur twice.
  */
 export function cronTimes(text: string, { timeZone, startMs }: CronPlace): CronTimes | undefined {
   const schedule = parseSchedule(text);
@@ -183,32 +183,108 @@ export function cronTimes(text: string, { timeZone, startMs }: CronPlace): CronT
   return { next, last: (sinceMs, nowMs) => lastTime(next, sinceMs, nowMs) };
 }
 
-const dayMs = 86_400_000;
-/** The days after which a schedule counts as one that never occurs, such as 30 February. */
-const daysMax = 5 * 366;
+const [secondMs, minuteMs, hourMs, weekMs] = [1000, 60_000, 3_600_000, 604_800_000];
+/** The steps after which a schedule counts as one that never occurs; those that do occur take some hundreds. */
+const stepsMax = 10_000;
 
+/** One of the units that are looked at from the months down to the seconds. */
+interface Unit {
+  matches(wall: Date): boolean;
+  /** Returns the beginning of the unit in which a time is. */
+  begin(ms: number, wall: Date): number;
+  /** Returns a time in the unit that follows. */
+  following(ms: number, wall: Date): number;
+  /** Whether larger units have to be looked at again, since a time is in the first of its units. */
+  isFirst(wall: Date): boolean;
+}
+
+/**
+ * Upstream: the steps are those of `SpecSchedule.Next` in `robfig/cron`, so that jobs run when they do in Kubernetes. They
+ * go by instants: hours that occur twice have their runs twice, whether a star or a number names them. Near a midnight
+ * that does not occur, or a change of half an hour, they leave out times, or let one of the day before pass.
+ */
 function nextOf(fields: readonly Field[], offset: (ms: number) => number): CronTimes["next"] {
-  const [minutes, hours, days, months, weekdays] = fields as [Field, Field, Field, Field, Field]; // as they are parsed
-  const sorted = ({ values }: Field): readonly number[] => [...values].toSorted((a, b) => a - b);
-  const times = sorted(hours).flatMap((hour) => sorted(minutes).map((minute) => (hour * 60 + minute) * 60_000));
-  const isDay = (date: Date): boolean => {
-    const [byDay, byWeekday] = [days.values.has(date.getUTCDate()), weekdays.values.has(date.getUTCDay())];
-    // With both restricted, one of them is enough.
-    const isEither = !days.isAny && !weekdays.isAny;
-    return months.values.has(date.getUTCMonth() + 1) && (isEither ? byDay || byWeekday : byDay && byWeekday);
-  };
+  const wallOf = (ms: number): Date => new Date(ms + offset(ms));
+  const units = unitsOf(fields, (wallMs) => wallMs - offset(wallMs - offset(wallMs)), wallOf);
   return (afterMs) => {
-    const firstDay = Math.floor((afterMs + offset(afterMs)) / dayMs) * dayMs;
-    for (let day = firstDay; day < firstDay + daysMax * dayMs; day += dayMs) {
-      if (!isDay(new Date(day))) continue;
-      for (const time of times) {
-        const wallMs = day + time;
-        const ms = wallMs - offset(wallMs - offset(wallMs));
-        if (ms > afterMs && ms + offset(ms) === wallMs) return ms;
+    let ms = (Math.floor(afterMs / secondMs) + 1) * secondMs;
+    let wall = wallOf(ms);
+    const lastYear = wall.getUTCFullYear() + 5;
+    let hasBegun = false;
+    for (let step = 0, at = 0; step < stepsMax; step++) {
+      const unit = units[at];
+      // The steps may lead back in a zone that has crossed the date line, where a whole day occurs twice.
+      if (unit === undefined) return ms > afterMs ? ms : undefined;
+      if (unit.matches(wall)) {
+        at++;
+        continue;
       }
+      if (!hasBegun) ms = unit.begin(ms, wall);
+      hasBegun = true;
+      ms = unit.following(ms, wallOf(ms));
+      wall = wallOf(ms);
+      if (unit.isFirst(wall)) at = 0;
+      if (at === 0 && wall.getUTCFullYear() > lastYear) return undefined;
     }
     return undefined;
   };
+}
+
+/** Returns the units from the largest on. `msOf` returns the time at which clocks show another one, or a time close to it. */
+function unitsOf(
+  fields: readonly Field[],
+  msOf: (wallMs: number) => number,
+  wallOf: (ms: number) => Date,
+): readonly Unit[] {
+  const [minutes, hours, days, months, weekdays] = fields as [Field, Field, Field, Field, Field]; // as they are parsed
+  const begin = (wall: Date, day: number, hour: number): number =>
+    msOf(Date.UTC(wall.getUTCFullYear(), wall.getUTCMonth(), day, hour));
+  /** Returns the same time of the clocks, some months and days later. */
+  const later = (wall: Date, monthCount: number, dayCount: number): number => {
+    const date = new Date(wall);
+    date.setUTCMonth(wall.getUTCMonth() + monthCount, wall.getUTCDate() + dayCount);
+    return msOf(date.getTime());
+  };
+  return [
+    {
+      matches: (wall) => months.values.has(wall.getUTCMonth() + 1),
+      begin: (_ms, wall) => begin(wall, 1, 0),
+      following: (_ms, wall) => later(wall, 1, 0),
+      isFirst: (wall) => wall.getUTCMonth() === 0,
+    },
+    {
+      matches(wall) {
+        const [byDay, byWeekday] = [days.values.has(wall.getUTCDate()), weekdays.values.has(wall.getUTCDay())];
+        // With both restricted, one of them is enough.
+        return days.isAny || weekdays.isAny ? byDay && byWeekday : byDay || byWeekday;
+      },
+      begin: (_ms, wall) => begin(wall, wall.getUTCDate(), 0),
+      following(_ms, wall) {
+        const ms = later(wall, 0, 1);
+        const hour = wallOf(ms).getUTCHours();
+        return ms + (hour > 12 ? 24 - hour : -hour) * hourMs;
+      },
+      isFirst: (wall) => wall.getUTCDate() === 1,
+    },
+    {
+      matches: (wall) => hours.values.has(wall.getUTCHours()),
+      begin: (_ms, wall) => begin(wall, wall.getUTCDate(), wall.getUTCHours()),
+      following: (ms) => ms + hourMs,
+      isFirst: (wall) => wall.getUTCHours() === 0,
+    },
+    {
+      matches: (wall) => minutes.values.has(wall.getUTCMinutes()),
+      begin: (ms) => Math.floor(ms / minuteMs) * minuteMs,
+      following: (ms) => ms + minuteMs,
+      isFirst: (wall) => wall.getUTCMinutes() === 0,
+    },
+    {
+      matches: (wall) => wall.getUTCSeconds() === 0,
+      begin: (ms) => ms,
+      following: (ms) => (Math.floor(ms / minuteMs) + 1) * minuteMs,
+      isFirst: () => true,
+    },
+  ];
 }
 
 /** Looks back by times that grow, so that a long pause costs few steps. */
@@ -235,9 +311,16 @@ function offsetsIn(timeZone: string): (ms: number) => number {
     minute: "numeric",
     second: "numeric",
   });
-  return (ms) => {
+  const offsetAt = (ms: number): number => {
     const parts = Object.fromEntries(format.formatToParts(ms).map(({ type, value }) => [type, Number(value)]));
     const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts;
     return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(ms / 1000) * 1000;
+  };
+  // To ask takes long, and no zone changes its clocks back and forth within a week.
+  let [week, first, last] = [Number.NaN, 0, 0];
+  return (ms) => {
+    const asked = Math.floor(ms / weekMs);
+    if (asked !== week) [week, first, last] = [asked, offsetAt(asked * weekMs), offsetAt((asked + 1) * weekMs)];
+    return first === last ? first : offsetAt(ms);
   };
 }
