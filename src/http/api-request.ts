@@ -85,6 +85,11 @@ interface RequestHead {
   bodyStream?(): BodyStream | undefined;
   /** Counts the connection as one of the user's; throws `tooManyRequests` if the user has too many. */
   identify?(): void;
+  /**
+   * Takes room for the stream that answers the request, until the answer has ended; returns false when too many are open.
+   * The member is absent where there is no connection.
+   */
+  beginStream?(): boolean;
   readonly receivedMs: number;
   /** See `RequestContext.requires`. */
   readonly requires?: Requirements | undefined;
@@ -130,6 +135,7 @@ type OfFilters =
   | "clientCertificate"
   | "clientCertificateProblem"
   | "identify"
+  | "beginStream"
   | "annotations"
   | "bodyBytes"
   | "isOwn";

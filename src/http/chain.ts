@@ -11,6 +11,7 @@ import type { Random } from "#std/random.ts";
 import type { Tracer } from "#std/tracer.ts";
 import { authenticate } from "./filters/authenticate.ts";
 import { authorize, decisionAnnotations } from "./filters/authorize.ts";
+import { boundedStreams } from "./filters/bounded-streams.ts";
 import { catchErrors, errorReplies } from "./filters/catch-errors.ts";
 import { cors } from "./filters/cors.ts";
 import { chainOf, type Filter, type Handler } from "./filters/filter.ts";
@@ -105,6 +106,7 @@ export function requestChain(options: ChainOptions): Handler {
         ...(options.audit === undefined ? {} : { annotations: decisionAnnotations(domain) }),
       }),
     ),
+    boundedStreams,
   ];
   return chainOf(filters, tracer === undefined ? options.route : traceHandlers(options.route));
 }

@@ -208,8 +208,9 @@ export class IncomingRequest implements ApiRequest {
     this.#failBody?.(reason);
   }
 
-  /** Takes room for the stream that answers the request; returns false when there are too many. */
   beginStream(): boolean {
+    // A request whose client has left has ended, and would not give the room back. That of a plane passes two chains.
+    if (this.aborted || this.#streaming !== undefined) return true;
     const owner = ownerOf(this.user.name, this.#plane);
     if (!this.#dependencies.streams.take(owner, 1)) return false;
     this.#streaming = owner;

@@ -3,7 +3,6 @@
  * `http1-response-writer.ts` and `http2-response-writer.ts` turn it into bytes of a connection.
  */
 import type { Clock } from "#std/clock.ts";
-import { tooManyRequests } from "#meta/status-error.ts";
 import type { LinkedList, Node } from "#std/linked-list.ts";
 import { type Reply, slowMs, type StreamSink, type Tunnel } from "#http/api-request.ts";
 import { type Chunk, type Chunks, type BytePieces, wholeBytesMax } from "#std/byte-pieces.ts";
@@ -12,6 +11,7 @@ import type { Gzip } from "./gzip.ts";
 import type { HeaderNames } from "./header-names.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { joinChunks, type ChunkCache } from "#http/chunk-cache.ts";
+import { closedSink } from "#http/closed-sink.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
 export interface ReplySettings {
@@ -305,12 +305,6 @@ export class Exchange {
       this.finish();
       return;
     }
-    if (!this.request.beginStream()) {
-      reply.stream!.open(closedSink());
-      const refused = tooManyStreams();
-      this.#bytes(refused, this.#headers(refused, false), refused.bytes);
-      return;
-    }
     writer.head(reply.code, headers, -1);
     const sink = writer.sink();
     this.#sink = sink;
@@ -355,8 +349,6 @@ export class Exchange {
 }
 
 const clientGone = new Error("the client closed the connection");
-
-function ignore(): void {}
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -438,22 +430,4 @@ const cutWarning = (text: string): string =>
 function quotedText(text: string): string {
   const escaped = text.replace(/["\\]/g, "\\$&").replace(/[\0-\x1f\x7f]/g, " ");
   return /[^\x20-\x7e]/.test(escaped) ? Buffer.from(escaped, "utf8").toString("latin1") : escaped;
-}
-
-/** Returns the answer in place of a stream that is one too many. */
-function tooManyStreams() {
-  const { status } = tooManyRequests("too many watches and other streams are open, please try again later", 1);
-  return {
-    code: status.code,
-    contentType: "application/json",
-    headers: { "retry-after": "1" },
-    bytes: Buffer.from(`${JSON.stringify(status)}\n`),
-  };
-}
-
-/** Returns the sink of a stream whose client left before the stream began. */
-function closedSink(): StreamSink {
-  const sink: StreamSink = { write: () => false, blocked: true, onDrain: undefined, onClose: undefined, end: ignore };
-  queueMicrotask(() => tellClosed(sink));
-  return sink;
 }

@@ -9,10 +9,18 @@ import { privilegedGroups } from "#authz/privileged-groups.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
+import { AuditPolicy } from "#audit/policy.ts";
+import type { AuditEvent } from "#audit/event.ts";
 import { internalError, notFound } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
+import { silentLog } from "#std/log.ts";
+import { Metrics } from "#std/metrics.ts";
+import type { Span, SpanAttributes } from "#std/tracer.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
+import { auditFilters } from "#http/audit-requests.ts";
+import { recordRequests } from "#http/record-requests.ts";
+import { RequestMetrics } from "#http/request-metrics.ts";
 import { type ChainOptions, requestChain } from "#http/chain.ts";
 import { BodyBudget } from "#transport/body-budget.ts";
 import { DividedBudget } from "#transport/divided-budget.ts";
@@ -39,7 +47,9 @@ interface Fixture {
   send(line: string, headers?: Readonly<Record<string, string | readonly string[]>>, h2?: boolean): Promise<Reply>;
 }
 
-function chain(over: Partial<ChainOptions> = {}): Fixture {
+/** `streamsMax` is the number of streams that may be open, of which one user gets half. */
+function chain({ streamsMax = 1000, ...over }: Partial<ChainOptions> & { streamsMax?: number } = {}): Fixture {
+  const streams = new DividedBudget(streamsMax);
   const clock = new FakeClock();
   const logged: string[] = [];
   const routed: ApiRequest[] = [];
@@ -68,7 +78,8 @@ function chain(over: Partial<ChainOptions> = {}): Fixture {
       return route(request);
     },
   });
-  const send: Fixture["send"] = async (line, headers = {}, h2 = false) => handle(requestOf(line, headers, h2, clock));
+  const send: Fixture["send"] = async (line, headers = {}, h2 = false) =>
+    handle(requestOf(line, headers, h2, { clock, streams }));
   return { clock, logged, routed, send };
 }
 
@@ -77,7 +88,7 @@ function requestOf(
   line: string,
   headers: Readonly<Record<string, string | readonly string[]>>,
   h2: boolean,
-  clock: FakeClock,
+  { clock, streams }: { readonly clock: FakeClock; readonly streams: DividedBudget },
 ): IncomingRequest {
   const [method = "", url = "", , user] = line.split(" ");
   const target = splitTarget(url);
@@ -100,7 +111,7 @@ function requestOf(
     { method, url, target, protocol: h2 ? "HTTP/2.0" : "HTTP/1.1", receivedMs: clock.now() },
     peer,
     message,
-    { newId: () => "an-id", bodies: new BodyBudget(), streams: new DividedBudget(1000) },
+    { newId: () => "an-id", bodies: new BodyBudget(), streams },
   );
 }
 
@@ -272,6 +283,75 @@ test("watches have no deadline", async () => {
   clock.advance(10_000_000);
   assert.equal(routed[0]?.aborted, false);
   assert.equal(routed[0]?.deadlineMs, Number.POSITIVE_INFINITY);
+});
+
+test("a watch too many is 429 for the client, metrics, the audit log and traces", async () => {
+  const [opened, closed, done]: [string[], string[], string[]] = [[], [], []];
+  const metrics = new Metrics();
+  const requestMetrics = new RequestMetrics({ metrics, isServed: () => true, hasKind: () => true });
+  const events: AuditEvent[] = [];
+  const attributes: SpanAttributes[] = [];
+  const span: Span = {
+    isRecorded: true,
+    traceparent: "",
+    start: () => span,
+    set: (more) => void attributes.push(more),
+    rename() {},
+    fail() {},
+    end() {},
+  };
+  const watch = (url: string): Reply => ({
+    code: 200,
+    stream: {
+      open(sink) {
+        opened.push(url);
+        sink.onClose = () => closed.push(url);
+      },
+    },
+    done: () => void done.push(url),
+  });
+  const { send } = chain({
+    streamsMax: 2,
+    observe: recordRequests(requestMetrics, new FakeClock(), silentLog),
+    tracer: { startTrace: () => span },
+    ...auditFilters({
+      policy: new AuditPolicy({ rules: [{ level: "Metadata" }] }),
+      backend: { process: ({ event }) => events.push(event) > 0, close: () => Promise.resolve() },
+      clock: new FakeClock(),
+      latencyAnnotation: "total",
+      truncatedAnnotation: "truncated",
+      observeLevel() {},
+      observeEvent() {},
+      observeRejected() {},
+    }),
+    route: ({ url }) => watch(url),
+  });
+  const [one, other] = [`${map}?watch=1`, `${map}?watch=2`];
+  assert.equal((await send(`GET ${one} as admin`)).code, 200);
+  const refused = await send(`GET ${other} as admin`);
+  assert.equal(failure(refused), "429 too many watches and other streams are open, please try again later");
+  assert.equal(refused.headers?.["retry-after"], "1");
+  // The listener opens the first one, which is under way.
+  assert.deepEqual([opened, closed, done], [[other], [other], [other]]);
+  const shown = metrics.print();
+  assert.match(shown, /^apiserver_request_total\{.*verb="WATCH".*code="429"\} 1$/m);
+  assert.match(shown, /^apiserver_request_terminations_total\{.*code="429"\} 1$/m);
+  assert.match(shown, /^apiserver_longrunning_requests\{.*verb="WATCH".*\} 1$/m);
+  assert.doesNotMatch(shown, /^apiserver_request_total\{.*code="200"/m);
+  assert.deepEqual(
+    events.map(({ stage, responseStatus }) => [stage, responseStatus?.code]),
+    [
+      ["RequestReceived", undefined],
+      ["ResponseStarted", 200],
+      ["RequestReceived", undefined],
+      ["ResponseStarted", 429],
+      ["ResponseComplete", 429],
+    ],
+  );
+  assert.deepEqual(
+    attributes.flatMap((some) => some["http.status_code"] ?? []),
+    [200, 429],
+  );
 });
 
 test("more requests than allowed at a time get 429, reads and writes apart, watches and masters excepted [LIMIT-07]", async () => {

@@ -13,7 +13,12 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import { systemClock } from "#std/clock.ts";
 import { silentLog } from "#std/log.ts";
+import { jsonEncoding } from "#codec/json-encoding.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
+import { boundedStreams } from "#http/filters/bounded-streams.ts";
+import { catchErrors, errorReplies } from "#http/filters/catch-errors.ts";
+import { chainOf } from "#http/filters/filter.ts";
+import { negotiator } from "#http/negotiation.ts";
 import { type Listener, type ListenerOptions, openListener } from "#transport/listener.ts";
 import { turnBytesMax } from "#transport/read-turns.ts";
 
@@ -493,12 +498,16 @@ test("a user with too many connections is answered 429 on others, which are clos
 
 test("a user with too many watches is answered 429, others are not, and one that ends makes room", async (t) => {
   let closed = 0;
+  const answer = chainOf(
+    [catchErrors({ errorReply: errorReplies(negotiator([jsonEncoding])), log: silentLog }), boundedStreams],
+    () => watch(() => closed++),
+  );
   const { port } = await serve(
     (request) => {
       request.user = { name: String(request.headers["x-user"]), groups: [] };
       const plane = request.headers["x-plane"];
       if (plane !== undefined) request.enterPlane!(plane);
-      return watch(() => closed++);
+      return answer(request);
     },
     { limits: { openStreams: 8 } },
   );
@@ -541,6 +550,33 @@ test("a user with too many watches is answered 429, others are not, and one that
   const socket = await socketTo(port, t);
   socket.write("GET / HTTP/1.1\r\nHost: a\r\nX-User: eve\r\n\r\n");
   assert.match(String((await once(socket, "data"))[0]), /^HTTP\/1\.1 429 [^]*Retry-After: 1/i);
+});
+
+test("watches whose client left before the answer take no room", async (t) => {
+  const left: string[] = [];
+  const { port } = await serve(
+    (request) => {
+      request.user = { name: "eve", groups: [] };
+      const answer = chainOf([boundedStreams], async () => {
+        if (request.path === "/slow") await once(request.signal, "abort");
+        return watch(() => left.push(request.path));
+      });
+      return Promise.resolve(answer(request));
+    },
+    { limits: { openStreams: 2 } },
+  );
+  const client = await session(port, t);
+  for (let at = 1; at <= 3; at++) {
+    const slow = client.request({ ":path": "/slow" });
+    const closed = once(slow, "close");
+    // The answer to a ping comes after the server has the request.
+    client.ping(() => slow.close());
+    await closed;
+    await until(() => left.length === at);
+  }
+  const watching = client.request({ ":path": "/" });
+  const [headers] = (await once(watching, "response")) as [IncomingHttpHeaders];
+  assert.equal(headers[":status"], 200);
 });
 
 test("hundreds of connections at once are all taken and served", async (t) => {
