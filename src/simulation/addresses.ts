@@ -1,23 +1,16 @@
-/** Gives objects addresses of a network, each of which one object has at a time. */
+/** Tells a pool which addresses the objects of a controller have. */
+import type { EventPredicate } from "#client/controllers.ts";
 import type { StoredObject } from "#client/kind.ts";
+import type { KeyedAddresses } from "#meta/keyed-addresses.ts";
 
-/**
- * Returns the function that finds an address for an object that none of all objects has; `undefined` when there is none
- * left.
- */
-export function addressPool<T extends StoredObject>(
-  size: number,
-  addressAt: (index: number) => string,
-  addressOf: (object: T) => string | undefined,
-) {
-  /** The addresses by the uid of their object, which memory may not show yet. */
-  const given = new Map<string, string>();
-  return ({ metadata }: T, all: readonly T[]): string | undefined => {
-    const uids = new Set(all.map((one) => one.metadata.uid));
-    for (const uid of given.keys()) if (!uids.has(uid)) given.delete(uid);
-    const used = new Set([...all.map(addressOf), ...given.values()]);
-    for (let index = 0; index < size && !given.has(metadata.uid); index++)
-      if (!used.has(addressAt(index))) given.set(metadata.uid, addressAt(index));
-    return given.get(metadata.uid);
+/** Returns a predicate that lets all events pass, and takes back the address of an object that has lost it or has gone. */
+export const followAddresses =
+  <T extends StoredObject>(pool: KeyedAddresses, addressOf: (object: T) => string | undefined): EventPredicate<T> =>
+  (event) => {
+    const { uid } = event.object.metadata;
+    const address = event.type === "deleted" ? undefined : addressOf(event.object);
+    const isLost = event.type === "changed" && addressOf(event.previous) !== address;
+    if (event.type === "deleted" || isLost) pool.delete(uid);
+    if (address !== undefined) pool.set(uid, address);
+    return true;
   };
-}

@@ -26,10 +26,7 @@ export const cronJobController = ({ domain }: SimulationParts) =>
       const earliestMs = nowMs - Number(startingDeadlineSeconds) * 1000;
       const dueMs = times?.last(Math.max(timeToMs(lastScheduleTime ?? "") ?? startMs, earliestMs), nowMs);
       if (dueMs !== undefined && !(concurrencyPolicy === "Forbid" && active.length > 0)) {
-        if (concurrencyPolicy === "Replace") {
-          for (const job of active) await context.remove(Job, job);
-          active = [];
-        }
+        if (concurrencyPolicy === "Replace") for (const job of active.splice(0)) await context.remove(Job, job);
         const made = await context.create(Job, jobOf(cron, dueMs, domain.rename));
         active = [...active.filter((job) => job.metadata.uid !== made.metadata.uid), made];
         lastScheduleTime = timestampOf(dueMs);

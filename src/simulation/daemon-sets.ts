@@ -20,7 +20,6 @@ export const daemonSetController = () =>
       const present = await context.readOwned(Pod);
       const node = context.lister.find(Node, nodeName);
       const isWanted = node !== undefined && isSelected(node, template);
-      const nowMs = context.client.clock.now();
       const isOf = ({ metadata }: Pod, wanted: string): boolean => metadata.labels?.[revisionLabel] === wanted;
 
       const active = present.filter(isActive);
@@ -36,7 +35,7 @@ export const daemonSetController = () =>
       }
 
       const count = (is: boolean): number => (is ? 1 : 0);
-      const { ready, available, again } = availability(left, minReadySeconds, nowMs);
+      const { ready, available, again } = availability(left, minReadySeconds, context.client.clock.now());
       await context.replaceStatus({
         ...set.status,
         observedGeneration: set.metadata.generation,

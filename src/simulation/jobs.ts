@@ -1,14 +1,20 @@
 /**
  * Runs Jobs by their pods: parallelism, completions by number or by index, retries, deadlines, suspension. A pod that has
- * ended is counted once: its uid stays in the status until it has gone. Upstream holds pods by finalizers for this.
+ * ended is counted once: its uid is in the status until the pod has an annotation that says so, or has gone. Upstream does
+ * this by a finalizer, which holds pods as well.
  * Source: upstream's `pkg/controller/job`; policies by exit code or by index are not here.
  */
 import { after, controller, inBatches, isConditionTrue, setCondition } from "#client/controllers.ts";
 import { Job, type JobCondition, type JobStatus, Pod } from "#client/kinds.ts";
 import { absentIndexes, addIndexes, countIndexes } from "#meta/index-list.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
-import type { SimulationParts } from "./parts.ts";
+import { simulationDomain, type SimulationParts } from "./parts.ts";
 import { burstMax, hasEnded, isActive, isReady, podOf } from "./pods.ts";
+
+/** The annotation of a pod that has been counted. Its value is the uid of the pod, which no template can have. */
+const countedName = `${simulationDomain}/counted`;
+
+const isCounted = ({ metadata: { uid, annotations } }: Pod): boolean => annotations?.[countedName] === uid;
 
 const ourManager = "kubernetes.io/job-controller";
 
@@ -16,8 +22,9 @@ export const jobController = ({ domain }: SimulationParts) =>
   controller(Job, {
     owns: [Pod],
     selector: ({ spec }) => spec.selector,
-    async reconcile(job, { claim, readOwned, replaceStatus, create, remove, event, client }) {
+    async reconcile(job, { claim, readOwned, replaceStatus, create, remove, event, client, lister }) {
       const { spec, status } = job;
+      const { namespace } = job.metadata;
       const isOver = isConditionTrue(status.conditions, "Complete") || isConditionTrue(status.conditions, "Failed");
       if (isOver || (spec.managedBy ?? ourManager) !== ourManager) return;
       const nowMs = client.clock.now();
@@ -25,9 +32,18 @@ export const jobController = ({ domain }: SimulationParts) =>
       await claim(Pod);
       const pods = await readOwned(Pod);
       const active = pods.filter(isActive);
-      const counted = started(counts(job, pods, indexLabel), spec.suspend === true, nowMs);
+      const isBehind = pods.filter((pod) => hasEnded(pod) && !isCounted(pod)).length > burstMax;
+      // Memory has pods that were released, and the server those that memory lacks.
+      const present = new Map([...lister.list(Pod, namespace), ...pods].map((pod) => [pod.metadata.uid, pod]));
+      const counted = started(counts(job, pods, present, indexLabel), spec.suspend === true, nowMs);
       const end = verdictOn(job, counted, active, nowMs);
-      await replaceStatus(end === undefined ? counted : concluded(counted, end, nowMs));
+      await replaceStatus(end === undefined || isBehind ? counted : concluded(counted, end, nowMs));
+      const { uncountedTerminatedPods: { succeeded: done = [], failed: lost = [] } = {} } = counted;
+      await inBatches([...done, ...lost], (uid) => {
+        const merge = { metadata: { uid, annotations: { [countedName]: uid } } };
+        return client.kind(Pod).patch(present.get(uid)!.metadata.name, { merge }, { in: namespace });
+      });
+      if (isBehind) return;
       const { parallelism = 1, completions, suspend } = spec;
       const { succeeded = 0, failed = 0 } = counted;
       const left = completions === undefined ? (succeeded > 0 ? active.length : parallelism) : completions - succeeded;
@@ -50,27 +66,35 @@ export const jobController = ({ domain }: SimulationParts) =>
 const indexesOf = (pods: readonly Pod[], label: string): number[] =>
   pods.map(({ metadata }) => Number(metadata.labels?.[label] ?? -1));
 
+const orNone = <T>(all: readonly T[]) => (all.length === 0 ? undefined : all);
+
 /** Returns the status with the numbers of pods. Fields that are undefined are left out when it is written. */
-function counts({ spec, status }: Job, pods: readonly Pod[], indexLabel: string) {
+function counts({ spec, status }: Job, pods: readonly Pod[], present: ReadonlyMap<string, Pod>, indexLabel: string) {
   const { succeeded: doneBefore = [], failed: failedBefore = [] } = status.uncountedTerminatedPods ?? {};
   const before = new Set([...doneBefore, ...failedBefore]);
-  const added = (some: readonly Pod[]): number => some.filter(({ metadata }) => !before.has(metadata.uid)).length;
-  const uidsOf = (some: readonly Pod[]) => (some.length === 0 ? undefined : some.map(({ metadata }) => metadata.uid));
-  const done = pods.filter((pod) => pod.status.phase === "Succeeded");
-  const failed = pods.filter((pod) => pod.status.phase === "Failed");
+  const isNew = (pod: Pod): boolean => hasEnded(pod) && !isCounted(pod) && !before.has(pod.metadata.uid);
+  const added = pods.filter(isNew).slice(0, burstMax);
+  const isDone = ({ status: { phase } }: Pod): boolean => phase === "Succeeded";
+  const addedDone = added.filter(isDone);
+  const addedFailed = added.filter((pod) => !isDone(pod));
+  const isPending = (uid: string): boolean => present.has(uid) && !isCounted(present.get(uid)!);
+  const uids = (old: readonly string[], more: readonly Pod[]) =>
+    orNone([...old.filter(isPending), ...more.map(({ metadata }) => metadata.uid)]);
+  const done = pods.filter(isDone);
   const { completions = 0, completionMode } = spec;
   const all = addIndexes(status.completedIndexes ?? "", indexesOf(done, indexLabel), completions);
   const indexes = completionMode === "Indexed" ? all : undefined;
-  const succeeded = indexes === undefined ? (status.succeeded ?? 0) + added(done) : countIndexes(indexes, completions);
+  const succeeded =
+    indexes === undefined ? (status.succeeded ?? 0) + addedDone.length : countIndexes(indexes, completions);
   return {
     ...status,
     active: pods.filter(isActive).length || undefined,
     ready: pods.filter((pod) => isActive(pod) && isReady(pod)).length,
     terminating: pods.filter((pod) => !isActive(pod) && !hasEnded(pod)).length,
     succeeded: succeeded || undefined,
-    failed: (status.failed ?? 0) + added(failed) || undefined,
+    failed: (status.failed ?? 0) + addedFailed.length || undefined,
     completedIndexes: indexes || undefined,
-    uncountedTerminatedPods: { succeeded: uidsOf(done), failed: uidsOf(failed) },
+    uncountedTerminatedPods: { succeeded: uids(doneBefore, addedDone), failed: uids(failedBefore, addedFailed) },
   } as JobStatus;
 }
 
@@ -108,8 +132,7 @@ function verdictOn(job: Job, status: JobStatus, active: readonly Pod[], nowMs: n
   const targets = ["FailureTarget", "SuccessCriteriaMet"];
   const target = conditions.find((one) => targets.includes(one.type) && one.status === "True");
   if (target !== undefined) return verdict(target.type === "SuccessCriteriaMet", target.reason, target.message);
-  const restartsOf = ({ status: { containerStatuses } }: Pod): number => containerStatuses?.[0]?.restartCount ?? 0;
-  const restarts = active.reduce((sum, pod) => sum + restartsOf(pod), 0);
+  const restarts = active.reduce((sum, pod) => sum + (pod.status.containerStatuses?.[0]?.restartCount ?? 0), 0);
   const isRestarted = template.spec.restartPolicy === "OnFailure" && restarts > 0 && restarts >= backoffLimit;
   if (failed > backoffLimit || isRestarted)
     return verdict(false, "BackoffLimitExceeded", "Job has reached the specified backoff limit");
@@ -138,11 +161,11 @@ function concluded(status: JobStatus, { isComplete, reason, message }: Verdict, 
 /** The pauses before failed pods are replaced: 10 s, doubled, up to 10 minutes. */
 const pauseMs = (failed: number): number => Math.min(10_000 * 2 ** Math.min(failed - 1, 10), 600_000);
 
-function lastFailureMs(pods: readonly Pod[]): number {
-  const failed = pods.filter(({ status }) => status.phase === "Failed");
-  const ends = failed.map(({ status }) => status.containerStatuses?.[0]?.state.terminated?.finishedAt ?? "");
-  return Math.max(0, ...ends.map((time) => timeToMs(time) ?? 0));
-}
+const lastFailureMs = (pods: readonly Pod[]): number =>
+  pods.filter(({ status }) => status.phase === "Failed").reduce((last, pod) => Math.max(last, endMs(pod)), 0);
+
+const endMs = ({ status }: Pod): number =>
+  timeToMs(status.containerStatuses?.[0]?.state.terminated?.finishedAt ?? "") ?? 0;
 
 /** Returns a pod of a Job, which has the index if it is a Job with indexes. */
 function draftOf({ metadata: { name }, spec: { completionMode, template } }: Job, index: number, indexLabel: string) {

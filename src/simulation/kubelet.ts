@@ -4,37 +4,32 @@
  */
 import { after, controller, isConditionTrue, setCondition } from "#client/controllers.ts";
 import { type ContainerState, Pod, type PodCondition, type PodSpec, type PodStatus } from "#client/kinds.ts";
+import { KeyedAddresses } from "#meta/keyed-addresses.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 import { parseGoDuration } from "#std/go-duration.ts";
-import { addressPool } from "./addresses.ts";
+import { followAddresses } from "./addresses.ts";
 import { nodeAddress } from "./node.ts";
 import { nodeName, simulationDomain, type SimulationParts } from "./parts.ts";
 import { hasEnded } from "./pods.ts";
 
 export function kubeletController({ readyAfterMs }: SimulationParts) {
-  // RFC 2544 reserves 198.18.0.0/15 for benchmarks, and no network routes it.
-  const addressAt = (index: number): string => `198.${18 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`;
-  const addressFor = addressPool<Pod>(
-    2 ** 17 - 1,
-    (index) => addressAt(index + 1),
-    ({ status }) => status.podIP,
-  );
+  // RFC 2544 reserves this range for benchmarks, and no network routes it.
+  const addresses = new KeyedAddresses("198.18.0.0/15");
   return controller(Pod, {
     name: "kubelet",
     concurrency: 16,
     includesDeleted: true,
-    async reconcile(pod, { client, lister, replaceStatus }) {
+    predicates: [followAddresses(addresses, ({ status }) => status.podIP)],
+    async reconcile(pod, { client, replaceStatus }) {
       const { spec, metadata } = pod;
       const { name, namespace, uid, deletionTimestamp } = metadata;
       const isOurs = spec.nodeName === nodeName || (spec.nodeName === undefined && deletionTimestamp !== undefined);
       if (!isOurs) return;
-      if (deletionTimestamp !== undefined) {
-        await client.kind(Pod).delete(name, { in: namespace, gracePeriodSeconds: 0, preconditions: { uid } });
-        return;
-      }
+      const deletion = { in: namespace, gracePeriodSeconds: 0, preconditions: { uid } };
+      if (deletionTimestamp !== undefined) return void (await client.kind(Pod).delete(name, deletion));
       if (hasEnded(pod)) return;
       const { podIP = spec.hostNetwork === true ? nodeAddress : undefined } = pod.status;
-      const address = podIP ?? addressFor(pod, lister.list(Pod));
+      const address = podIP ?? addresses.give(uid);
       const nowMs = client.clock.now();
       const state = stateOf(pod, planOf(pod, readyAfterMs), nowMs);
       await replaceStatus(statusOf(pod, state, address, nowMs));

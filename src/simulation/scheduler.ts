@@ -16,11 +16,9 @@ export const schedulerController = () =>
       const { name, namespace, uid } = pod.metadata;
       if (!isWaiting(pod)) return;
       const problem = obstacle(pod, lister);
-      if (problem === undefined) {
-        const binding = { metadata: { name, uid }, target: { kind: "Node", name: nodeName } };
-        await client.kind(Pod).subresource("binding", Binding).create(name, binding, { in: namespace });
-        return;
-      }
+      const binding = { metadata: { name, uid }, target: { kind: "Node", name: nodeName } };
+      if (problem === undefined)
+        return void (await client.kind(Pod).subresource("binding", Binding).create(name, binding, { in: namespace }));
       const stated = { type: "PodScheduled", status: "False", reason: "Unschedulable", message: problem };
       const conditions = setCondition(pod.status.conditions, { ...stated, lastProbeTime: null }, client.clock.now());
       await replaceStatus({ ...pod.status, conditions });

@@ -2,7 +2,7 @@
  * Keeps the numbered pods of StatefulSets and their claims, in order, and updates them from the last to the first. Source:
  * upstream's `pkg/controller/statefulset`.
  */
-import { controller, type ReconcileContext, referenceToOwner } from "#client/controllers.ts";
+import { controller, inBatches, type ReconcileContext, referenceToOwner } from "#client/controllers.ts";
 import { ControllerRevision, PersistentVolumeClaim, Pod, StatefulSet } from "#client/kinds.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { SimulationParts } from "./parts.ts";
@@ -66,23 +66,24 @@ async function step(set: StatefulSet, { pods, current, update }: Present, contex
   const start = ordinals?.start ?? 0;
   const partition = updateStrategy.rollingUpdate?.partition ?? 0;
   const isOrdered = podManagementPolicy !== "Parallel";
-  const isUp = (pod: Pod) => isActive(pod) && isAvailable(pod, minReadySeconds, context.client.clock.now());
-  const podAt = (number: number) => pods.find((pod) => numberOf(pod, set) === number);
+  const byNumber = new Map(pods.map((pod) => [numberOf(pod, set), pod]));
+  const isUp = (pod: Pod | undefined) =>
+    pod !== undefined && isActive(pod) && isAvailable(pod, minReadySeconds, context.client.clock.now());
   const end = start + replicas;
-  for (let number = start; number < Math.min(end, start + pods.length + burstMax); number++) {
-    const pod = podAt(number);
-    const isHeldBack = updateStrategy.type === "RollingUpdate" && number < start + partition;
-    if (pod === undefined) await make(set, number, isHeldBack ? current : update, context, domain);
-    else if (hasEnded(pod)) await context.remove(Pod, pod);
-    if (isOrdered && (pod === undefined || !isUp(pod))) return;
-  }
-  const beyond = pods.filter((pod) => numberOf(pod, set) < start || numberOf(pod, set) >= end);
-  const lastFirst = beyond.toSorted((a, b) => numberOf(b, set) - numberOf(a, set));
-  for (const pod of lastFirst.slice(0, isOrdered ? 1 : burstMax)) await context.remove(Pod, pod);
+  const numbers = Array.from({ length: Math.min(replicas, pods.length + burstMax) }, (_, index) => start + index);
+  const waiting = numbers.filter((number) => !isUp(byNumber.get(number))).slice(0, isOrdered ? 1 : undefined);
+  const ended = waiting.flatMap((number) => byNumber.get(number) ?? []).filter(hasEnded);
+  await inBatches(ended.slice(0, burstMax), (pod) => context.remove(Pod, pod));
+  const missing = waiting.filter((number) => !byNumber.has(number)).slice(0, burstMax);
+  const isHeldBack = (number: number) => updateStrategy.type === "RollingUpdate" && number < start + partition;
+  await inBatches(missing, (number) => make(set, number, isHeldBack(number) ? current : update, context, domain));
+  if (isOrdered && waiting.length > 0) return;
+  const beyond = [...byNumber].filter(([number]) => number < start || number >= end).toSorted(([a], [b]) => b - a);
+  await inBatches(beyond.slice(0, isOrdered ? 1 : burstMax), ([, pod]) => context.remove(Pod, pod));
   if (isOrdered && beyond.length > 0) return;
   if (updateStrategy.type === "OnDelete") return;
-  for (let number = end - 1; number >= Math.max(start, partition); number--) {
-    const pod = podAt(number);
+  for (let number = end - 1; number >= start + partition; number--) {
+    const pod = byNumber.get(number);
     if (pod !== undefined && isOf(pod, update) && isUp(pod)) continue;
     if (pod !== undefined && !isOf(pod, update) && isActive(pod)) await context.remove(Pod, pod);
     return;

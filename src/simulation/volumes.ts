@@ -56,10 +56,8 @@ function volumeFor(claim: PersistentVolumeClaim, lister: Lister): PersistentVolu
   return volumes.find((volume) => isFor(volume, claim)) ?? smallest?.volume;
 }
 
-type Resources = Readonly<Record<string, string>> | undefined;
-
-/** Returns the storage in resources. */
-const sizeOf = (resources: Resources) => parseQuantity(resources?.["storage"] ?? "0")!; // stored quantities are valid
+/** Returns the storage in resources, which is valid where it is stored. */
+const sizeOf = (resources?: Readonly<Record<string, string>>) => parseQuantity(resources?.["storage"] ?? "0")!;
 
 /** Makes a volume for a claim, as its class says. */
 async function provision(claim: PersistentVolumeClaim, { lister, event, create }: Context, { rename }: ApiDomain) {
@@ -67,10 +65,8 @@ async function provision(claim: PersistentVolumeClaim, { lister, event, create }
   const { storageClassName: className = "", volumeName, selector, resources, accessModes, volumeMode } = spec;
   if (className === "" || volumeName !== undefined || selector !== undefined) return undefined;
   const storageClass = lister.find(StorageClass, className);
-  if (storageClass === undefined) {
-    event("Warning", "ProvisioningFailed", `storageclass.${rename("storage.k8s.io")} "${className}" not found`);
-    return undefined;
-  }
+  const absent = `storageclass.${rename("storage.k8s.io")} "${className}" not found`;
+  if (storageClass === undefined) return void event("Warning", "ProvisioningFailed", absent);
   const { provisioner, volumeBindingMode, reclaimPolicy = "Delete", mountOptions } = storageClass;
   const isUsed = lister.list(Pod, metadata.namespace).some((pod) => claimNames(pod).includes(metadata.name));
   if ((volumeBindingMode === "WaitForFirstConsumer" && !isUsed) || provisioner.endsWith("/no-provisioner"))
@@ -122,7 +118,6 @@ export const volumeController = () =>
       const isBound = isOwner && claim?.spec.volumeName === volume.metadata.name;
       await replaceStatus({ ...volume.status, phase: isReleased ? "Released" : isBound ? "Bound" : "Available" });
       // A volume that is still called bound is protected from its deletion.
-      const isDeleted = isReleased && policy === "Delete" && csi?.driver === simulationDomain;
-      if (isDeleted) await remove(PersistentVolume, volume);
+      if (isReleased && policy === "Delete" && csi?.driver === simulationDomain) await remove(PersistentVolume, volume);
     },
   });

@@ -21,7 +21,7 @@ const conditionsOf = (object: Job): readonly string[] =>
     .filter(({ status }) => status === "True")
     .map(({ type, reason }) => `${type} ${reason}`);
 
-test("a Job completes with its pods, each of which is counted once and released", async (t) => {
+test("a Job completes with its pods, which stay and have no finalizers", async (t) => {
   const { client, pods, advance } = await simulated(t);
   const jobs = client.kind(Job).in("default");
   await jobs.create(job("report", { completions: 3, parallelism: 2 }));
@@ -56,6 +56,46 @@ test("a Job does not forget pods that have ended when they are deleted", async (
   await advance(3);
   const { status } = await jobs.get("report");
   assert.deepEqual([status.succeeded, status.failed, (await listed(pods.list())).length], [3, undefined, 2]);
+});
+
+test("a Job counts a pod once, also when it is released and adopted again", async (t) => {
+  const { client, pods, advance } = await simulated(t);
+  const jobs = client.kind(Job).in("default");
+  const stops = { "simulation.binnacle.dev/exit-after": "100h" };
+  await jobs.create(job("report", { completions: 9, parallelism: 2 }, stops));
+  await advance(0);
+  const [first, second] = await listed(pods.list());
+  const { name, uid, labels } = first!.metadata;
+  await pods.status.patch(name, { merge: { status: { phase: "Succeeded" } } });
+  await pods.status.patch(second!.metadata.name, { merge: { status: { phase: "Failed" } } });
+  await advance(0);
+  const numbersOf = ({ status: { succeeded, failed, uncountedTerminatedPods: left } }: Job) => [
+    succeeded,
+    failed,
+    left,
+  ];
+  assert.deepEqual(numbersOf(await jobs.get("report")), [1, 1, {}]);
+  assert.equal((await pods.get(name)).metadata.annotations?.["simulation.binnacle.dev/counted"], uid);
+  for (const one of [first!, second!]) {
+    const selecting = Object.keys(labels ?? {}).filter((label) => label.endsWith("controller-uid"));
+    const without = Object.fromEntries(selecting.map((label) => [label, null]));
+    await pods.patch(one.metadata.name, { merge: { metadata: { labels: without } } });
+    await advance(0);
+    const released = await pods.get(one.metadata.name);
+    assert.deepEqual(released.metadata.ownerReferences ?? [], []);
+    await pods.patch(one.metadata.name, { merge: { metadata: { labels: one.metadata.labels } } });
+    await advance(0);
+    assert.equal((await pods.get(one.metadata.name)).metadata.ownerReferences?.[0]?.name, "report");
+    assert.deepEqual(numbersOf(await jobs.get("report")), [1, 1, {}]);
+  }
+});
+
+test("pods are counted although their template says that they have been", async (t) => {
+  const { client, advance } = await simulated(t);
+  const jobs = client.kind(Job).in("default");
+  await jobs.create(job("report", { completions: 1 }, { "simulation.binnacle.dev/counted": "true" }));
+  await advance(2);
+  assert.equal((await jobs.get("report")).status.succeeded, 1);
 });
 
 test("a Job tries again after pauses, and fails at its limit", async (t) => {

@@ -138,6 +138,46 @@ test("a parallel StatefulSet makes all pods at once", async (t) => {
   assert.equal((await listed(pods.list())).length, 3);
 });
 
+test("a StatefulSet whose numbers begin later updates from its last pod to its partition, and then rests", async (t) => {
+  const { client, pods, advance } = await simulated(t);
+  const sets = client.kind(StatefulSet).in("default");
+  const updateStrategy = { type: "RollingUpdate", rollingUpdate: { partition: 1 } };
+  await sets.create(statefulSet("db", 3, { ordinals: { start: 5 }, updateStrategy }));
+  await advance(3);
+  await sets.patch("db", { merge: { spec: { template: { metadata: { annotations: { step: "2" } } } } } });
+  await advance(4);
+  const shown = async () =>
+    (await listed(pods.list())).map(({ metadata }) => [metadata.name, metadata.annotations?.["step"], metadata.uid]);
+  const updated = await shown();
+  assert.deepEqual(
+    updated.map(([name, step]) => [name, step]),
+    [
+      ["db-5", undefined],
+      ["db-6", "2"],
+      ["db-7", "2"],
+    ],
+  );
+  await advance(2);
+  assert.deepEqual(await shown(), updated);
+});
+
+test("a parallel StatefulSet makes again the pods that have ended, and shrinks at once", async (t) => {
+  const { client, pods, advance } = await simulated(t);
+  const sets = client.kind(StatefulSet).in("default");
+  await sets.create(statefulSet("db", 5, { podManagementPolicy: "Parallel" }));
+  await advance(1);
+  const { uid } = (await pods.get("db-1")).metadata;
+  await pods.status.patch("db-1", { merge: { status: { phase: "Failed" } } });
+  await advance(1);
+  assert.notEqual((await pods.get("db-1")).metadata.uid, uid);
+  await sets.scale.set("db", 2);
+  await advance(0);
+  assert.deepEqual(
+    (await listed(pods.list())).map(({ metadata }) => metadata.name),
+    ["db-0", "db-1"],
+  );
+});
+
 test("a DaemonSet has a pod on the node, follows its template, and leaves nodes that it does not select", async (t) => {
   const { client, pods, advance } = await simulated(t);
   const sets = client.kind(DaemonSet).in("default");
