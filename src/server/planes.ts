@@ -88,6 +88,8 @@ const nameForm = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const electionName = "binnacle-planes";
 /** The number of looks for idle planes in the time after which they are closed. */
 const idleLooks = 4;
+/** The pause after which it looks again for planes to close, where too many are open. */
+const lookAgainMs = 1000;
 /** The pause after which requests try again to open a plane that could not be opened. */
 const reopenMs = 5000;
 /** The number of planes that are opened at the same time. */
@@ -123,6 +125,7 @@ export class Planes {
   readonly #hostAnnotation: string;
   #controller: Promise<void> | undefined;
   #cancelIdle: (() => void) | undefined;
+  #cancelLook: (() => void) | undefined;
 
   constructor({ planesHostSuffix }: ServerOptions, domain: ApiDomain) {
     this.#hostSuffix = planesHostSuffix;
@@ -277,6 +280,7 @@ export class Planes {
   async close(): Promise<void> {
     this.#stop.abort();
     this.#cancelIdle?.();
+    this.#cancelLook?.();
     this.#ready.reject(serviceUnavailable("the server is shutting down"));
     this.#follower?.close();
     await this.#controller;
@@ -514,9 +518,12 @@ export class Planes {
     return notFound({ group: domain.rename("planes.k8s.io"), resource: "planes" }, name);
   }
 
-  /** Closes the planes that were used least recently, if more are open than shall be; `latest` stays open. */
-  #closeSome({ options }: PlanesStart["host"], latest: Plane): void {
-    if (!this.#storage!.isLasting) return; // a plane is open
+  /**
+   * Closes the planes that were used least recently, if more are open than shall be; `latest` stays open. Where too many are at
+   * work, it looks again.
+   */
+  #closeSome({ clock, options }: PlanesStart["host"], latest?: Plane): void {
+    if (!this.#storage!.isLasting || this.#stop.signal.aborted) return; // a plane is open
     const open: { readonly slot: Slot; readonly plane: Plane }[] = [];
     for (const slot of this.#slots.values()) if (slot.plane instanceof Plane) open.push({ slot, plane: slot.plane });
     let surplus = open.length - options.planesOpenMax;
@@ -528,6 +535,10 @@ export class Planes {
       this.#closeIdleSlot(slot, plane);
       if (--surplus === 0) return;
     }
+    this.#cancelLook?.();
+    this.#cancelLook = clock.after(lookAgainMs, () => {
+      if (this.#start !== undefined) this.#closeSome(this.#start.host);
+    });
   }
 
   /** Closes planes that nobody has used for a while; the next request opens them again. */
