@@ -66,7 +66,7 @@ async function provision(claim: PersistentVolumeClaim, { lister, event, create }
   if (className === "" || volumeName !== undefined || selector !== undefined) return undefined;
   const storageClass = lister.find(StorageClass, className);
   const absent = `storageclass.${rename("storage.k8s.io")} "${className}" not found`;
-  if (storageClass === undefined) return void event("Warning", "ProvisioningFailed", absent);
+  if (storageClass === undefined) return event("Warning", "ProvisioningFailed", absent);
   const { provisioner, volumeBindingMode, reclaimPolicy = "Delete", mountOptions } = storageClass;
   const isUsed = lister.list(Pod, metadata.namespace).some((pod) => claimNames(pod).includes(metadata.name));
   if ((volumeBindingMode === "WaitForFirstConsumer" && !isUsed) || provisioner.endsWith("/no-provisioner"))
