@@ -17,7 +17,7 @@ function serviceHost() {
   const written = Promise.withResolvers<WriteResult>();
   const released: string[] = [];
   const definition = { group: "", resource: "services", strategy: { allocate: () => allocated.promise } };
-  const store = { creationIn: () => undefined };
+  const store = { creationIn: () => undefined, inForce: () => undefined };
   const scope = { definition, context: {}, namespace: "n", store } as unknown as Scope; // all that these calls look at
   const turns: unknown[] = [];
   const put = (...[, , , options]: Parameters<CacheWriter["put"]>) => {
