@@ -22,10 +22,11 @@ export function objectPath(collection: string, of: string | ObjectName): string 
 }
 
 /**
- * Returns a name as a part of a path. Owner references, among others, may have any text as a name; one with slashes, which no
- * object has, stays one part of the path: it does not lead to a subresource.
+ * Returns a name as a part of a path. Owner references, among others, may have any text as a name; one that no object has, since
+ * it would lead to a subresource, a collection or another server's path, becomes another one that no object has.
  */
-export const segment = (name: string): string => encodeURIComponent(name.replaceAll("/", "%2F"));
+export const segment = (name: string): string =>
+  encodeURIComponent(/^\.{0,2}$/.test(name) ? `%${name}` : name.replaceAll("/", "%2F"));
 
 /** Reads a key: `namespace/name`, or `name` for a cluster-scoped object. */
 function nameOf(key: string): ObjectName {

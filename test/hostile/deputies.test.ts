@@ -9,7 +9,7 @@ import { configMap } from "../objects.ts";
 interface Event {
   readonly requestURI: string;
   readonly user: { readonly username?: string };
-  readonly objectRef?: { readonly subresource?: string };
+  readonly objectRef?: { readonly resource?: string; readonly name?: string; readonly subresource?: string };
 }
 
 test("owners that name subresources lead the garbage collector nowhere", async (t) => {
@@ -38,6 +38,8 @@ test("owners that name subresources lead the garbage collector nowhere", async (
   (await api.post(configMaps, owned("a", "v1", "Pod", "victim:8080/proxy/reset"))).expect(201);
   (await api.post(configMaps, owned("b", "v1", "Node", "node/proxy/logs"))).expect(201);
   (await api.post(configMaps, owned("c", "v1", "Service", "../pods/victim/proxy"))).expect(201);
+  (await api.post(configMaps, owned("d", "v1", "Secret", ".."))).expect(201);
+  (await api.post(configMaps, owned("e", "v1", "Secret", "."))).expect(201);
   // The collector has come to later objects.
   (await api.post(configMaps, owned("last", "v1", "ConfigMap", "absent"))).expect(201);
   await eventually(async () => (await api.get(`${configMaps}/last`)).expect(404));
@@ -52,4 +54,6 @@ test("owners that name subresources lead the garbage collector nowhere", async (
     ofControllers.filter(({ objectRef }) => objectRef?.subresource === "proxy").map(({ requestURI }) => requestURI),
     [],
   );
+  const secrets = ofControllers.filter(({ requestURI }) => /\/namespaces\/default\/secrets\//.test(requestURI));
+  assert.deepEqual(new Set(secrets.map(({ objectRef }) => objectRef?.name)), new Set(["%..", "%."]));
 });
