@@ -77,3 +77,10 @@ test("a list that has no end is given up", async () => {
   assert.equal(await count(() => "same"), 2);
   assert.equal(await count(String), 20_000);
 });
+
+test("a long list in short pages comes to its end", async () => {
+  let count = 0;
+  const read = () => Promise.resolve(page("", ++count < 20_001 ? String(count) : ""));
+  assert.deepEqual(await Array.fromAsync(inPages(read, 1)), []);
+  assert.equal(count, 20_001);
+});

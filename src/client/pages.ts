@@ -19,12 +19,12 @@ export const pagePath = (path: string, token: string, length = pageLength): stri
 /** Returns the path with further parameters. */
 export const withQuery = (path: string, query: string): string => `${path}${path.includes("?") ? "&" : "?"}${query}`;
 
-/** The maximum number of pages of a list: a server that always names another page would never come to an end. */
-const pagesMax = 20_000;
+/** The maximum number of objects in the pages of a list: a server that always names another page would never come to an end. */
+const objectsMax = 10_000_000;
 
 /** Yields all pages. Throws when one has expired, and when the list has no end. */
 export async function* pagesOf<P extends Page>(readPage: ReadPage<P>): AsyncGenerator<P, void, undefined> {
-  const progress = new Progress();
+  const progress = new Progress(pageLength);
   let token = "";
   do {
     const page = await readPage(token);
@@ -35,12 +35,17 @@ export async function* pagesOf<P extends Page>(readPage: ReadPage<P>): AsyncGene
 
 /** Watches that a list comes to its end. */
 class Progress {
-  #pages = 0;
+  #pagesLeft: number;
+
+  /** `length` is the number of objects of a page. */
+  constructor(length: number) {
+    this.#pagesLeft = objectsMax / length;
+  }
 
   /** Returns the token of the next page, empty after the last. Throws when the list has no end. */
   next(token: string, { metadata }: Page): string {
     const next = metadata?.continue ?? "";
-    const isEndless = next !== "" && (next === token || ++this.#pages >= pagesMax);
+    const isEndless = next !== "" && (next === token || --this.#pagesLeft <= 0);
     if (isEndless) throw new Error("the server's list has no end");
     return next;
   }
@@ -49,11 +54,14 @@ class Progress {
 /** The number of expired pages in a row after which no new object came. */
 const restartsMax = 3;
 
-/** Yields the objects of all pages, as `KindClient.list` explains. */
-export async function* inPages<T extends ApiObject>(readPage: ReadPage<ObjectList<T>>): AsyncGenerator<T> {
+/** Yields the objects of all pages, which have `length` objects each, as `KindClient.list` explains. */
+export async function* inPages<T extends ApiObject>(
+  readPage: ReadPage<ObjectList<T>>,
+  length = pageLength,
+): AsyncGenerator<T> {
   /** The identities of what was yielded, so that a list from the beginning yields none twice. */
   const seen = new Set<string>();
-  const progress = new Progress();
+  const progress = new Progress(length);
   let restarts = 0;
   for (let token = ""; ; ) {
     let page: ObjectList<T>;

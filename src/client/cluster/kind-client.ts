@@ -105,7 +105,7 @@ export class KindClient<T extends ApiObject> {
         signal: options.signal,
       });
     };
-    for await (const item of inPages(read)) yield complete(item);
+    for await (const item of inPages(read, pageSize)) yield complete(item);
   }
 
   /**
