@@ -72,16 +72,19 @@ test("gauges of work add up, what all processes know alike does not, and the sta
     assert.ok(merged.includes(`\n${line}\n`), line);
 });
 
+const waitsOf = (metrics: Metrics) =>
+  metrics.summary({
+    name: "waits",
+    help: "Waits.",
+    quantiles: [0.5],
+    make: () => new QuantileSummary(1000),
+    now: () => 0,
+  });
+
 test("quantiles of a summary are the largest, and its count adds up", async () => {
   const pages = [0, 3].map((times) =>
     page((metrics) => {
-      const summary = metrics.summary({
-        name: "waits",
-        help: "Waits.",
-        quantiles: [0.5],
-        make: () => new QuantileSummary(1000),
-        now: () => 0,
-      });
+      const summary = waitsOf(metrics);
       if (times > 0) summary.with().observe(1, 0, times);
       else summary.with();
     }),
@@ -100,13 +103,7 @@ test("what ended processes have counted is kept, without gauges and quantiles", 
         .histogram({ name: "times", help: "Times.", buckets: [1] })
         .with()
         .observe(by);
-      const summary = metrics.summary({
-        name: "waits",
-        help: "Waits.",
-        quantiles: [0.5],
-        make: () => new QuantileSummary(1000),
-        now: () => 0,
-      });
+      const summary = waitsOf(metrics);
       summary.with().observe(by, 0, 1);
     }),
   );

@@ -1,32 +1,12 @@
 /** Texts in objects that name others: no controller is led by them to what their authors may not reach. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
-import { Api, eventually, file, openServer, temporaryFolder } from "../harness.ts";
+import { eventually } from "../harness.ts";
 import { configMap } from "../objects.ts";
-
-interface Event {
-  readonly requestURI: string;
-  readonly user: { readonly username?: string };
-  readonly objectRef?: { readonly resource?: string; readonly name?: string; readonly subresource?: string };
-}
+import { openAudited } from "./audited-server.ts";
 
 test("owners that name subresources lead the garbage collector nowhere", async (t) => {
-  const policy = {
-    apiVersion: "audit.k8s.io/v1",
-    kind: "Policy",
-    omitStages: ["RequestReceived", "ResponseStarted"],
-    rules: [{ level: "Metadata" }],
-  };
-  const auditLogPath = join(temporaryFolder(), "audit.log");
-  const server = await openServer("k8s.io", {
-    auditPolicyFile: file("policy.json", JSON.stringify(policy)),
-    auditLogPath,
-    controllers: ["*"],
-  });
-  t.after(() => server.close());
-  const api = new Api(server);
+  const { api, requests } = await openAudited(t, "Metadata");
   const owned = (name: string, apiVersion: string, kind: string, owner: string) => {
     const { metadata, ...rest } = configMap(name, {}) as { readonly metadata: object };
     return {
@@ -43,12 +23,7 @@ test("owners that name subresources lead the garbage collector nowhere", async (
   // The collector has come to later objects.
   (await api.post(configMaps, owned("last", "v1", "ConfigMap", "absent"))).expect(201);
   await eventually(async () => (await api.get(`${configMaps}/last`)).expect(404));
-  const lines = readFileSync(auditLogPath, "utf8")
-    .split("\n")
-    .filter((line) => line !== "");
-  const ofControllers = lines
-    .map((line) => JSON.parse(line) as Event)
-    .filter(({ user }) => user.username?.startsWith("system:serviceaccount:kube-system:") === true);
+  const ofControllers = requests().map(({ request }) => request);
   assert.ok(ofControllers.some(({ requestURI }) => requestURI.endsWith("/configmaps/absent")));
   assert.deepEqual(
     ofControllers.filter(({ objectRef }) => objectRef?.subresource === "proxy").map(({ requestURI }) => requestURI),

@@ -1,32 +1,12 @@
 /** Namespaces of large objects that stay: to see what is left takes no more than the metadata of a few objects at a time. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
-import { Api, eventually, file, openServer, temporaryFolder } from "../harness.ts";
+import { eventually } from "../harness.ts";
 import { configMap, namespace, namespaces } from "../objects.ts";
-
-interface Event {
-  readonly verb: string;
-  readonly requestURI: string;
-  readonly user: { readonly username?: string };
-  readonly objectRef?: { readonly resource?: string };
-}
+import { openAudited } from "./audited-server.ts";
 
 test("a namespace that is being deleted costs no more than the metadata of the objects in it", async (t) => {
-  const policy = {
-    apiVersion: "audit.k8s.io/v1",
-    kind: "Policy",
-    omitStages: ["RequestReceived", "ResponseStarted"],
-    rules: [{ level: "RequestResponse" }],
-  };
-  const auditLogPath = join(temporaryFolder(), "audit.log");
-  const server = await openServer("k8s.io", {
-    auditPolicyFile: file("policy.json", JSON.stringify(policy)),
-    auditLogPath,
-  });
-  t.after(() => server.close());
-  const api = new Api(server);
+  const { api, requests } = await openAudited(t, "RequestResponse");
   (await api.post(namespaces, namespace("left"))).expect(201);
   const objects = `${namespaces}/left/configmaps`;
   const text = "content".repeat(100_000);
@@ -47,20 +27,11 @@ test("a namespace that is being deleted costs no more than the metadata of the o
       "Some content in the namespace has finalizers remaining: example.com/hold in 20 resource instances";
     assert.equal(told.get("NamespaceFinalizersRemaining"), finalizers);
   });
-  const lines = readFileSync(auditLogPath, "utf8").split("\n");
-  const ofController = lines.filter((line) => {
-    if (line === "") return false;
-    const { user, objectRef } = JSON.parse(line) as Event;
-    return user.username?.endsWith(":namespace-controller") === true && objectRef?.resource === "configmaps";
-  });
-  assert.deepEqual(
-    new Set(ofController.map((line) => (JSON.parse(line) as Event).verb)),
-    new Set(["list", "deletecollection"]),
+  const ofController = requests().filter(
+    ({ request: { user, objectRef } }) =>
+      user.username?.endsWith(":namespace-controller") === true && objectRef?.resource === "configmaps",
   );
-  for (const line of ofController) {
-    assert.ok(
-      line.length < text.length,
-      `${(JSON.parse(line) as Event).requestURI} was answered with ${line.length} bytes`,
-    );
-  }
+  assert.deepEqual(new Set(ofController.map(({ request }) => request.verb)), new Set(["list", "deletecollection"]));
+  for (const { line, request } of ofController)
+    assert.ok(line.length < text.length, `${request.requestURI} was answered with ${line.length} bytes`);
 });

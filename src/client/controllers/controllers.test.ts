@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { after, controller, ControllerMetrics, generationChanged, type ReconcileContext } from "../controllers.ts";
 import { ConfigMap } from "../kinds.ts";
-import { Boat, Harbour, mapsPath, settle, boatsPath } from "./harbour-for-tests.ts";
+import { Boat, boatsPath, inHarbour, mapsPath, settle } from "./harbour-for-tests.ts";
 
 /** Makes a chart for a boat, and says that it is ready. */
 async function makeChart(boat: Boat, { apply, status }: ReconcileContext<Boat>): Promise<void> {
@@ -12,15 +12,6 @@ async function makeChart(boat: Boat, { apply, status }: ReconcileContext<Boat>):
     data: { length: String(boat.spec.length) },
   });
   await status({ ready: { status: true, reason: "Launched", message: "It floats." } }, { afloat: true });
-}
-
-async function inHarbour(work: (harbour: Harbour) => Promise<void>): Promise<void> {
-  const harbour = new Harbour();
-  try {
-    await work(harbour);
-  } finally {
-    await harbour.close();
-  }
 }
 
 void test("what is applied is owned and follows the object; when nothing changes, nothing is written", () =>

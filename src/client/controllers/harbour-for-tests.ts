@@ -144,3 +144,13 @@ export class Way implements Transport {
     });
   }
 }
+
+/** Works with a harbour, which is closed at the end. */
+export async function inHarbour(work: (harbour: Harbour) => Promise<void>): Promise<void> {
+  const harbour = new Harbour();
+  try {
+    await work(harbour);
+  } finally {
+    await harbour.close();
+  }
+}

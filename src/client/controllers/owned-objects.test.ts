@@ -6,16 +6,7 @@ import { controller, inBatches, isConditionTrue, type ReconcileContext, setCondi
 import { ConfigMap } from "../kinds.ts";
 import { failure } from "../fake-api.ts";
 import type { Transport } from "../transport.ts";
-import { Boat, boatsPath, Harbour, mapsPath, settle } from "./harbour-for-tests.ts";
-
-async function inHarbour(work: (harbour: Harbour) => Promise<void>): Promise<void> {
-  const harbour = new Harbour();
-  try {
-    await work(harbour);
-  } finally {
-    await harbour.close();
-  }
-}
+import { Boat, boatsPath, type Harbour, inHarbour, mapsPath, settle } from "./harbour-for-tests.ts";
 
 const selector = ({ metadata }: Boat) => ({ matchLabels: { boat: metadata.name } });
 
