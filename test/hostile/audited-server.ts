@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { Api, file, openServer, temporaryFolder } from "../harness.ts";
 
-export interface AuditedRequest {
+interface AuditedRequest {
   readonly verb: string;
   readonly requestURI: string;
   readonly user: { readonly username?: string };
