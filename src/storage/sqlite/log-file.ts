@@ -12,14 +12,11 @@
  * Synchronous; called from the worker, and from `restore.ts`. No reading statement stays open between calls (except
  * `live`), since it would block the checkpoint of the write-ahead log.
  */
-import { closeSync, existsSync, linkSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { closeSync, existsSync, openSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { crc32 } from "node:zlib";
-
-import { syncPath } from "#std/folder.ts";
-import { systemRandom } from "#std/random.ts";
 
 import { type Revision, StorageFailure, StoreInUse } from "../log-store.ts";
 import type { RevisionSet } from "./revision-set.ts";
@@ -79,11 +76,6 @@ export function logFilePath(dataDir: string): string {
  */
 const wholeSync = "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;";
 
-/** Returns a path for a file that is being made. Process ids would not do: two containers that share a folder may have the same. */
-const unfinishedPath = (path: string): string => `${path}.${systemRandom.uuid()}.new`;
-/** The end of such a path, after `path`. */
-const unfinishedSuffix = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.new$/;
-
 /** Returns the path of the file for the moment in which it is closed without being changed. */
 export function setAsidePath(path: string): string {
   return `${path}.kept`;
@@ -96,21 +88,10 @@ interface LogFileOptions {
   readonly isExpected?: boolean;
   /** The number of rows in one table; only for tests. */
   readonly segmentRows?: number | undefined;
-  /** The bytes of a file that is made. Left out: they are computed. */
-  readonly emptyLog?: EmptyLog | undefined;
   /** The path of the backup that the file is a copy of: messages name the backup. */
   readonly copyOf?: string;
   /** Whether the file is a backup that is only read: nothing is locked, and no file appears beside it. */
   readonly isBackup?: boolean;
-}
-
-/** The bytes of a log without rows, which are computed once: making them by statements takes longer than to write them. */
-export class EmptyLog {
-  #bytes: Uint8Array | undefined;
-
-  get bytes(): Uint8Array {
-    return (this.#bytes ??= emptyLogBytes());
-  }
 }
 
 export class LogFile {
@@ -130,14 +111,14 @@ export class LogFile {
    * `StorageFailure` when another process has locked it, or it is damaged, or of another layout.
    */
   constructor(path: string, options: LogFileOptions = {}) {
-    const { scratch = false, isExpected = false, segmentRows, isBackup = false, emptyLog = new EmptyLog() } = options;
+    const { scratch = false, isExpected = false, segmentRows, isBackup = false } = options;
     const copyOf = isBackup ? path : options.copyOf;
     this.#path = path;
     this.#copyOf = copyOf;
     this.#isBackup = isBackup;
     this.#hadWal = existsSync(`${path}-wal`);
     try {
-      this.#database = isBackup ? openUnchanged(path) : openOwn(path, emptyLog);
+      this.#database = isBackup ? openUnchanged(path) : openOwn(path);
     } catch (error) {
       throw explain(error, path, copyOf);
     }
@@ -149,7 +130,6 @@ export class LogFile {
       this.#setCheckpoint = this.#database.prepare("INSERT OR REPLACE INTO marks VALUES (?, ?)");
       this.#segments = new Segments(this.#database, segmentRows);
       this.#checkpoints = this.#readCheckpoints();
-      if (!isBackup) removeUnfinished(path);
     } catch (error) {
       // A file that another process has locked must not be touched, and closing it cannot change it.
       if (sqliteCode(error) === busy) this.#database.close();
@@ -452,7 +432,8 @@ export class LogFile {
       );
     }
     if (this.#isBackup) return;
-    if (isNew) database.exec(beforeTables);
+    // This must come before the first table is made, or it has no effect.
+    if (isNew) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
     database.exec(`PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
       ${wholeSync}
@@ -462,14 +443,21 @@ export class LogFile {
       database.exec("BEGIN IMMEDIATE; ROLLBACK");
       return;
     }
-    makeTables(database);
+    database.exec(`BEGIN IMMEDIATE;
+      ${segmentTables}
+      CREATE TABLE times (revision INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+      CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+      INSERT INTO marks VALUES ('compacted', 0), ('swept', 0), ('checksum', ${checkpointSum(noCheckpoints)});
+      PRAGMA application_id = ${applicationId};
+      PRAGMA user_version = ${layout};
+      COMMIT;`);
     // A file whose write-ahead log is lost has its tables at least.
     database.exec("PRAGMA wal_checkpoint");
   }
 }
 
-function openOwn(path: string, emptyLog: EmptyLog): DatabaseSync {
-  if (!existsSync(path)) makeFile(path, emptyLog.bytes);
+function openOwn(path: string): DatabaseSync {
+  makePrivateFile(path);
   return new DatabaseSync(path, { timeout: busyTimeoutMs });
 }
 
@@ -481,86 +469,14 @@ function openUnchanged(path: string): DatabaseSync {
 }
 
 /**
- * Makes a private, durable file as a whole; SQLite gives its companion files the same mode. A file that another process makes
- * meanwhile stays, since that process has locked it, and so does a symbolic link, at whose target SQLite makes the file.
+ * Creates an empty private file; SQLite gives its companion files the same mode. An existing file is not opened:
+ * closing it would drop the locks that this process holds on it.
  */
-function makeFile(path: string, bytes: Uint8Array): void {
-  const unfinished = unfinishedPath(path);
-  try {
-    writeFileSync(unfinished, bytes, { mode: 0o600, flag: "wx", flush: true });
-    nameFile(unfinished, path);
-  } finally {
-    rmSync(unfinished, { force: true });
-  }
-  syncPath(dirname(path));
-}
-
-/** Gives the file the name `path`, too, or makes an empty file of that name, or leaves the one that has it. */
-function nameFile(unfinished: string, path: string): void {
-  try {
-    linkSync(unfinished, path);
-  } catch (error) {
-    // Either the file system has no links, or the process that has made the log meanwhile took the file for left over. It is not
-    // renamed, since it might replace one that is locked. An empty one gets its tables when SQLite has locked it.
-    if (!existsAlready(error)) makeEmptyFile(path);
-  }
-}
-
-/** An existing file is not opened: closing it would drop the locks that this process holds on it. */
-function makeEmptyFile(path: string): void {
+function makePrivateFile(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));
   } catch (error) {
-    if (!existsAlready(error)) throw error;
-  }
-}
-
-const existsAlready = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "EEXIST";
-
-/**
- * Removes the files that processes left when they were killed while they made the file at `path`. The caller has locked that
- * file, so that whoever is still making one will find that it is not needed.
- */
-function removeUnfinished(path: string): void {
-  const [folder, name] = [dirname(path), basename(path)];
-  try {
-    for (const file of readdirSync(folder)) {
-      if (file.startsWith(name) && unfinishedSuffix.test(file.slice(name.length))) rmSync(join(folder, file));
-    }
-  } catch {
-    // They only take space, for which a log is not refused.
-  }
-}
-
-/** The statement before the first table is made, after which it would have no effect. */
-const beforeTables = "PRAGMA auto_vacuum = INCREMENTAL";
-
-/** Makes the tables of a log in a database without any, after `beforeTables`. */
-function makeTables(database: DatabaseSync): void {
-  database.exec(`BEGIN IMMEDIATE;
-    ${segmentTables}
-    CREATE TABLE times (revision INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
-    CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-    INSERT INTO marks VALUES ('compacted', 0), ('swept', 0), ('checksum', ${checkpointSum(noCheckpoints)});
-    PRAGMA application_id = ${applicationId};
-    PRAGMA user_version = ${layout};
-    COMMIT;`);
-}
-
-/** The bytes of the header of a file that say who writes and reads it: 2 for a write-ahead log; https://sqlite.org/fileformat2.html. */
-const [writeVersionOffset, readVersionOffset, walVersion] = [18, 19, 2];
-
-function emptyLogBytes(): Uint8Array {
-  const database = new DatabaseSync(":memory:");
-  try {
-    database.exec(beforeTables);
-    makeTables(database);
-    const bytes = database.serialize();
-    // A database in memory has no write-ahead log.
-    bytes[writeVersionOffset] = bytes[readVersionOffset] = walVersion;
-    return bytes;
-  } finally {
-    database.close();
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 }
 

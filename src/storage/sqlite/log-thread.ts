@@ -11,7 +11,7 @@ import { LostWrites, StoreInUse } from "../log-store.ts";
 import { backUp } from "./backup.ts";
 import type { HeadFile } from "./head-file.ts";
 import { JobQueue, type JobSteps } from "./job-queue.ts";
-import { EmptyLog, explain, type LogFile, logFilePath } from "./log-file.ts";
+import { explain, type LogFile, logFilePath } from "./log-file.ts";
 import { readHistory, readRollback, readRows, readVersions, sumUp } from "./log-queries.ts";
 import { LogWriter, movedRevision } from "./log-writer.ts";
 import { sendCurrentRows } from "./load-rows.ts";
@@ -46,16 +46,13 @@ const exclusiveKinds: ReadonlySet<LogRequest["kind"]> = new Set(["compact", "dig
 /** Opens the log, sends all current entries to the main thread, and works until the store is closed. The thread has no other work. */
 export async function openLogThread(port: MessagePort, start: WorkerStart): Promise<void> {
   const mailbox = new Mailbox(start.mailbox);
-  (await open(port, start, mailbox, new EmptyLog()))?.workAlone(mailbox);
+  (await open(port, start, mailbox))?.workAlone(mailbox);
 }
 
-/**
- * Does the same in a thread that has other logs, too: it works when a message comes, and one transaction at a time. The new
- * logs of the thread are made of `emptyLog`.
- */
-export async function openSharedLog({ port, start }: SharedLogStart, emptyLog: EmptyLog): Promise<void> {
+/** Does the same in a thread that has other logs, too: it works when a message comes, and one transaction at a time. */
+export async function openSharedLog({ port, start }: SharedLogStart): Promise<void> {
   const calls = new MessageCommits();
-  (await open(port, start, calls, emptyLog))?.workOnCall(calls);
+  (await open(port, start, calls))?.workOnCall(calls);
 }
 
 /** The commits that wait for a thread. */
@@ -77,18 +74,13 @@ class MessageCommits implements Commits {
 }
 
 /** Returns the thread of an opened log; `undefined` for one that was refused, which the main thread knows. */
-async function open(
-  port: MessagePort,
-  start: Required<LogFolder>,
-  commits: Commits,
-  emptyLog: EmptyLog,
-): Promise<LogThread | undefined> {
+async function open(port: MessagePort, start: Required<LogFolder>, commits: Commits): Promise<LogThread | undefined> {
   const send: SendToMain = (message, transfer = []) => port.postMessage(message, transfer);
   const path = logFilePath(start.dataDir);
   const { pagesLeft } = start.faults;
   let opened: OpenLogFiles | undefined;
   try {
-    opened = openLogFiles(start, emptyLog);
+    opened = openLogFiles(start);
     const { file, revision, notice } = opened;
     if (pagesLeft !== undefined) file.limitPages(pagesLeft);
     const compacted = movedRevision(opened) ?? file.checkpoints.compacted;

@@ -20,7 +20,7 @@ import { makeFolder } from "#std/folder.ts";
 
 import { LostWrites, type Revision } from "../log-store.ts";
 import { type Head, HeadFile, headFilePath, makeHeadFile, presentBoot, readHead } from "./head-file.ts";
-import { damagedFile, type EmptyLog, setAsidePath, LogFile, logFilePath } from "./log-file.ts";
+import { damagedFile, setAsidePath, LogFile, logFilePath } from "./log-file.ts";
 import type { LogFolder } from "./messages.ts";
 import { missingFrom, type Survey, surveyLog } from "./survey.ts";
 
@@ -45,12 +45,9 @@ export function hasStore(dataDir: string): boolean {
 
 /**
  * Opens the files. Throws `LostWrites` when the log is incomplete, `StorageFailure` when it cannot be read; the files
- * are unchanged in both cases. A new log is made of `emptyLog`.
+ * are unchanged in both cases.
  */
-export function openLogFiles(
-  { dataDir, isExpected: wasThere, acceptLoss, faults }: Required<LogFolder>,
-  emptyLog: EmptyLog,
-): OpenLogFiles {
+export function openLogFiles({ dataDir, isExpected: wasThere, acceptLoss, faults }: Required<LogFolder>): OpenLogFiles {
   const { segmentRows, boot = presentBoot() } = faults;
   makeFolder(dataDir);
   const path = logFilePath(dataDir);
@@ -73,7 +70,7 @@ export function openLogFiles(
     makeHeadFile(dataDir, head);
   }
   const isExpected = typeof head === "object" && head.state !== "new" && existsSync(path);
-  const file = new LogFile(path, { segmentRows, isExpected, emptyLog });
+  const file = new LogFile(path, { segmentRows, isExpected });
   try {
     file.check();
     const survey = surveyLog(file, typeof head === "object" ? head.revision : 0);

@@ -1,11 +1,8 @@
 /** The entry of a thread that owns several logs. `shared-log-thread.ts` starts it. */
 import { parentPort } from "node:worker_threads";
 
-import { EmptyLog } from "./log-file.ts";
 import { openSharedLog } from "./log-thread.ts";
 import type { SharedLogStart } from "./messages.ts";
 
-const emptyLog = new EmptyLog();
-
 // Safe: a thread has a port, and this one is sent nothing else.
-parentPort!.on("message", (start: SharedLogStart) => void openSharedLog(start, emptyLog));
+parentPort!.on("message", (start: SharedLogStart) => void openSharedLog(start));
