@@ -201,7 +201,7 @@ function mergeIfUnderfull<V>(parent: Inner<V>, index: number): void {
   parent.children.splice(leftIndex + 1, 1);
 }
 
-/** Returns false when `visit` has stopped the scan or `to` was reached. */
+/** Returns false when `visit` has stopped the scan or `to` was reached. Keys are compared at the ends of a leaf only. */
 function scan<V>(
   node: Node<V>,
   from: string,
@@ -210,15 +210,18 @@ function scan<V>(
 ): boolean {
   if (node.leaf) {
     const { keys, values } = node;
-    for (let i = lowerBound(keys, from); i < keys.length; i++) {
-      const key = keys[i]!;
-      if (to !== undefined && key >= to) return false;
-      if (!visit(values[i]!, key)) return false;
+    const last = keys.at(-1);
+    const isLast = to !== undefined && last !== undefined && last >= to;
+    const end = isLast ? lowerBound(keys, to) : keys.length;
+    for (let i = from === "" ? 0 : lowerBound(keys, from); i < end; i++) {
+      if (!visit(values[i]!, keys[i]!)) return false;
     }
-    return true;
+    return !isLast;
   }
-  for (let i = childIndex(node.keys, from); i < node.children.length; i++) {
-    if (!scan(node.children[i]!, from, to, visit)) return false;
+  const first = childIndex(node.keys, from);
+  if (!scan(node.children[first]!, from, to, visit)) return false;
+  for (let i = first + 1; i < node.children.length; i++) {
+    if (!scan(node.children[i]!, "", to, visit)) return false;
   }
   return true;
 }

@@ -754,8 +754,9 @@ function secureContext(tls: TlsFiles) {
     key: tls.key,
     cert: tls.cert,
     minVersion: tls.minVersion ?? ("TLSv1.2" as const),
-    // A client that may renegotiate could make the server do any number of key exchanges on one connection.
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    // A client that may renegotiate could make the server do any number of key exchanges on one connection. One that
+    // names ChaCha20 first has no instructions for AES.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_PRIORITIZE_CHACHA,
     ...(tls.ciphers === undefined ? {} : { ciphers: tls.ciphers }),
     ...(tls.clientCa === undefined ? {} : { ca: tls.clientCa }),
   };

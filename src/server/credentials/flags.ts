@@ -38,7 +38,7 @@ export const credentialFlags = {
   tlsCipherSuites: list(
     secure("tls-cipher-suites"),
     "names",
-    "Cipher suites for TLS 1.2 by their IANA names. Default: Node's.",
+    "Cipher suites for TLS 1.2 by their IANA names. Default: those of kube-apiserver.",
   ),
   clientCaFile: optional(
     ["client-ca-file", "Authentication"],

@@ -128,14 +128,12 @@ export function tlsFiles(
   options: CredentialFlags,
   { serving, named, clientCa, requestHeaderCa }: ServingCredentials,
 ): TlsFiles {
-  const { minVersion, ciphers } = tlsSettings(options);
   return {
     key: serving.key,
     cert: serving.certificate,
     ...(options.tlsSniCertKey.length === 0 ? {} : { named }),
     clientCa: clientCa + requestHeaderCa,
-    minVersion,
-    ...(ciphers === undefined ? {} : { ciphers }),
+    ...tlsSettings(options),
   };
 }
 

@@ -5,16 +5,35 @@ import type { CredentialFlags } from "./flags.ts";
 
 interface TlsSettings {
   readonly minVersion: "TLSv1.2" | "TLSv1.3";
-  /** OpenSSL's names of cipher suites, separated by colons; `undefined` for the default. */
-  readonly ciphers: string | undefined;
+  /** OpenSSL's names of cipher suites, separated by colons. */
+  readonly ciphers: string;
 }
+
+/**
+ * The suites of TLS 1.3, which no flag changes, and the default ones of TLS 1.2: those of kube-apiserver in its order.
+ *
+ */
+const suites13 = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
+const suites12 = [
+  "ECDHE-ECDSA-AES128-GCM-SHA256",
+  "ECDHE-RSA-AES128-GCM-SHA256",
+  "ECDHE-ECDSA-AES256-GCM-SHA384",
+  "ECDHE-RSA-AES256-GCM-SHA384",
+  "ECDHE-ECDSA-CHACHA20-POLY1305",
+  "ECDHE-RSA-CHACHA20-POLY1305",
+  "ECDHE-ECDSA-AES128-SHA",
+  "ECDHE-RSA-AES128-SHA",
+  "ECDHE-ECDSA-AES256-SHA",
+  "ECDHE-RSA-AES256-SHA",
+];
 
 /** Throws `StartError` for an unknown cipher suite. */
 export function tlsSettings(options: Pick<CredentialFlags, "tlsMinVersion" | "tlsCipherSuites">): TlsSettings {
-  const suites = options.tlsCipherSuites.map(opensslName);
+  const given = new Set(options.tlsCipherSuites.map(opensslName));
+  const preferred = suites12.filter((suite) => given.size === 0 || given.has(suite));
   return {
     minVersion: options.tlsMinVersion === "VersionTLS13" ? "TLSv1.3" : "TLSv1.2",
-    ciphers: suites.length === 0 ? undefined : suites.join(":"),
+    ciphers: [...new Set([...suites13, ...preferred, ...given])].join(":"),
   };
 }
 
