@@ -11,7 +11,6 @@ interface TlsSettings {
 
 /**
  * The suites of TLS 1.3, which no flag changes, and the default ones of TLS 1.2: those of kube-apiserver in its order.
- *
  */
 const suites13 = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
 const suites12 = [
