@@ -33,11 +33,11 @@ import { readKubeletClient } from "../nodes/kubelet-client.ts";
 import { openStore } from "../open-store.ts";
 import type { ServerOptions } from "../options.ts";
 import type { Peers, PeersParts } from "../peers.ts";
-import { isCompacted } from "#storage/log-store.ts";
 import type { OpenedStore } from "#storage/opened-store.ts";
 import type { Entry, WatchCache } from "#storage/watch-cache.ts";
+import { onFirstChange } from "./first-change.ts";
 import type { PlaneHost } from "./plane-host.ts";
-import { allPrefix, isEmpty, isSetting, PlaneTemplate } from "./plane-template.ts";
+import { allPrefix, isEmpty, PlaneTemplate } from "./plane-template.ts";
 import type { PlaneShare } from "./plane-turns.ts";
 import { PlaneSeats, type SeatBounds } from "./plane-seats.ts";
 import { type ByteQuota, QuotaLog } from "./quota-log.ts";
@@ -233,7 +233,7 @@ async function writeFirst(
   await first?.write(cache, { clock, uid, ...valuesOf(credentials) });
   if (first === undefined && isUntouched !== true) return undefined;
   const begun = Promise.withResolvers<void>();
-  if (cache.isShared) await onChange(cache, begun.resolve);
+  if (cache.isShared) await onFirstChange(cache, begun.resolve);
   return begun;
 }
 
@@ -248,27 +248,6 @@ async function enterPeers(
   const peers = await openPeers({ ...parts, encryptionRules: () => encryption?.rules ?? [] });
   undo.push(() => peers.close());
   return peers;
-}
-
-/** Calls back once, when an object has changed since, or the store is closed. */
-async function onChange(cache: WatchCache, changed: () => void): Promise<void> {
-  let isOver = false;
-  const over = (): void => {
-    isOver = true;
-    changed();
-  };
-  const watch = await cache.watch({
-    prefix: allPrefix,
-    after: cache.revision,
-    deliver(events) {
-      if (!isOver && events.some(({ entry }) => !isSetting(entry.key))) over();
-      return true;
-    },
-    // A change may have been missed.
-    ended: over,
-  });
-  if (isCompacted(watch)) over();
-  else watch.resume();
 }
 
 interface OpenedParts {
