@@ -453,7 +453,7 @@ export class Planes {
         const user = { user: "admin", namespace: undefined, credentials: { token: credentials.adminToken } };
         const config = clientConfig({ url, ...trust, proxy: undefined, insecure: false, ...user });
         const { plane } = slot;
-        const usedBytes = quotaBytes !== undefined && plane instanceof Plane ? plane.countBytes() : slot.usedBytes;
+        const usedBytes = quotaBytes !== undefined && plane instanceof Plane ? plane.usedBytes : slot.usedBytes;
         return { url, kubeconfig: JSON.stringify(config, undefined, 2), usedBytes };
       },
       remove: async (name, uid) => {
@@ -561,7 +561,7 @@ export class Planes {
     delete slot.plane;
     const closed = async (): Promise<void> => {
       try {
-        if (slot.quotaBytes !== undefined) slot.usedBytes = plane.countBytes();
+        if (slot.quotaBytes !== undefined) slot.usedBytes = plane.usedBytes;
         slot.bootstrapTokens = await plane.end();
         // Another server may write to it meanwhile.
         slot.isUntouched = plane.isUntouched && !this.#storage!.isShared; // the plane was open

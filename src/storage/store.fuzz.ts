@@ -327,6 +327,13 @@ class Run {
       this.#where,
     );
     assert.equal(this.#cache.count(""), state.size, this.#where);
+    let bytes = 0;
+    for (const { key, valueLength, revision } of range.entries) {
+      const expected = valueLength - String(revision).length;
+      assert.equal(this.#cache.presentBytesOf(key), expected, this.#where);
+      bytes += expected;
+    }
+    assert.equal(this.#cache.presentBytes, bytes, this.#where);
     assert.equal(this.#cache.revision, this.#changes.at(-1)?.revision ?? 0, this.#where);
     const { durable } = this.#opened;
     if (durable !== undefined) assert.deepEqual(await checkConsistency(durable, this.#random, 10), [], this.#where);

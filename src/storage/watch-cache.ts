@@ -237,6 +237,14 @@ export interface CacheRanges {
   count(prefix: string): number;
 }
 
+/** The bytes of present values, without the digits of their revisions, which grow by themselves. Nothing is counted for it. */
+export interface CacheSizes {
+  /** The bytes of all present values. */
+  readonly presentBytes: number;
+  /** Returns the bytes of the present value of a key; 0 for none. */
+  presentBytesOf(key: string): number;
+}
+
 /** Writes, each of which compares the revision of the key's latest version. */
 export interface CacheWriter {
   /**
@@ -285,7 +293,7 @@ export interface CacheTraffic {
 }
 
 /** The whole store of a server. Its users take the interfaces above that they need. */
-export interface WatchCache extends CacheReader, CacheRanges, CacheWriter, CacheWatches, CacheHealth {
+export interface WatchCache extends CacheReader, CacheRanges, CacheSizes, CacheWriter, CacheWatches, CacheHealth {
   /** Refuses further writes, ends watches with `closed` once pending writes are answered, and releases the log. */
   close(): Promise<void>;
 }

@@ -34,7 +34,7 @@ import { openStore } from "../open-store.ts";
 import type { ServerOptions } from "../options.ts";
 import type { Peers, PeersParts } from "../peers.ts";
 import type { OpenedStore } from "#storage/opened-store.ts";
-import type { Entry, WatchCache } from "#storage/watch-cache.ts";
+import type { WatchCache } from "#storage/watch-cache.ts";
 import { onFirstChange } from "./first-change.ts";
 import type { PlaneHost } from "./plane-host.ts";
 import { allPrefix, isEmpty, PlaneTemplate } from "./plane-template.ts";
@@ -168,7 +168,7 @@ async function open(
   const quota = quotaOf(host, settings, () => stored);
   const store = await openStore({
     ...parts,
-    bound: (log) => new QuotaLog(log, quota, clock),
+    bound: (log) => new QuotaLog(log, quota),
     ...observed,
     isKeeper: true,
     // The deletion of a plane frees all of it.
@@ -281,25 +281,12 @@ const quotaOf = (
   stored: () => WatchCache | undefined,
 ): ByteQuota => ({
   limit: quotaBytes,
-  count: () => {
-    const cache = stored();
-    return cache === undefined ? 0 : bytesOf(cache);
-  },
-  bytesOf: (key) => {
-    const entry = stored()?.get(key);
-    return entry === undefined ? 0 : bytesOfEntry(entry);
-  },
+  stored,
   refusal: (used, limit) => {
     const resource = { group: domain.rename("planes.k8s.io"), resource: "planes" };
     return forbidden(resource, name, `exceeded quota: its objects have ${used} bytes, limited: ${limit}`);
   },
 });
-
-const bytesOf = (cache: WatchCache): number =>
-  cache.range(allPrefix).entries.reduce((sum, entry) => sum + bytesOfEntry(entry), 0);
-
-/** Returns the bytes of an object without the digits of its revision, as a write has them: their number grows with time. */
-const bytesOfEntry = ({ valueLength, revision }: Entry): number => Math.max(0, valueLength - String(revision).length);
 
 const noTokens: ReadonlySet<string> = new Set();
 
@@ -442,9 +429,9 @@ export class Plane {
     return this.#running.size === 0 && assembled.ownRequests() === 0 && assembled.isCaughtUp();
   }
 
-  /** Counts the bytes of all objects. */
-  countBytes(): number {
-    return bytesOf(this.#parts.cache);
+  /** The bytes of all objects. */
+  get usedBytes(): number {
+    return this.#parts.cache.presentBytes;
   }
 
   /** Whether the plane is as it was made, so that its controllers have nothing to do. */

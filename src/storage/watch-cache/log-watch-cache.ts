@@ -154,6 +154,7 @@ export class LogWatchCache implements WatchCache, CacheTraffic, VersionReader, L
   #visible: Revision;
   #compacted: Revision;
   #valueBytes = 0;
+  #presentBytes = 0;
   #slabs = new ValueSlabs();
   #isMovingValues = false;
   #digestSum = 0;
@@ -226,6 +227,14 @@ export class LogWatchCache implements WatchCache, CacheTraffic, VersionReader, L
     return this.#valueBytes;
   }
 
+  get presentBytes(): number {
+    return this.#presentBytes;
+  }
+
+  presentBytesOf(key: string): number {
+    return this.#keys.get(key)?.current?.unversionedLength ?? 0;
+  }
+
   scanKeys(from: string, to: string | undefined, visit: (key: string) => boolean): void {
     this.#live.scan(from, to, (_chain, key) => visit(key));
   }
@@ -273,6 +282,7 @@ export class LogWatchCache implements WatchCache, CacheTraffic, VersionReader, L
     chain.head = version;
     this.#live.set(key, chain);
     this.#valueBytes += version.valueLength;
+    this.#presentBytes += version.unversionedLength;
     this.#digestSum = digestSum(this.#digestSum + revision);
   }
 
@@ -304,6 +314,7 @@ export class LogWatchCache implements WatchCache, CacheTraffic, VersionReader, L
     this.#live = new OrderedMap();
     this.#tombstones = new OrderedMap();
     this.#valueBytes = 0;
+    this.#presentBytes = 0;
     this.#slabs = new ValueSlabs();
     this.#digestSum = 0;
     this.#history.restart(revision);
@@ -352,6 +363,7 @@ export class LogWatchCache implements WatchCache, CacheTraffic, VersionReader, L
     version.older = chain.head;
     chain.head = version;
     this.#valueBytes += version.valueLength;
+    this.#presentBytes += (version.deleted ? 0 : version.unversionedLength) - (previous?.unversionedLength ?? 0);
     this.#digestSum = digestSum(this.#digestSum + (version.deleted ? 0 : revision) - (previous?.revision ?? 0));
     chain.bucket.indexes?.changed(chain.key, previous, version.deleted ? undefined : version);
     const event: StoreEvent = { type, revision, entry: version, previous, frames: undefined };
@@ -380,6 +392,7 @@ export class LogWatchCache implements WatchCache, CacheTraffic, VersionReader, L
       version.decoded = undefined;
       // The value was empty.
       this.#valueBytes += version.valueLength;
+      if (!version.deleted) this.#presentBytes += version.unversionedLength;
       buckets.add(chain!.bucket.prefix);
       chain!.bucket.indexes?.clear();
     }

@@ -43,6 +43,11 @@ export class Version implements Entry, Placed {
     return this.memory.subarray(this.start, this.start + this.valueLength);
   }
 
+  /** The length of the value without the digits of its revision. */
+  get unversionedLength(): number {
+    return this.revisionOffset < 0 ? this.valueLength : this.valueLength - String(this.revision).length;
+  }
+
   get ownValue(): Buffer {
     const { memory, start, valueLength } = this;
     if (memory.length === valueLength) return memory;
