@@ -15,6 +15,7 @@ test("each process has its share of seats and connections, rounded up, and no bo
   const { maxRequestsInflight, maxMutatingRequestsInflight, ...own } = dividedBounds(given, 3);
   assert.deepEqual([maxRequestsInflight, maxMutatingRequestsInflight], [134, 0]);
   assert.deepEqual([own.connectionsMax, own.connectionsPerAddressMax, own.connectionsPerUserMax], [34, 4, 17]);
+  assert.equal(own.connectionsPerPlaneMax, 17);
   assert.equal(own.auditWebhookBatchThrottleQps, 10 / 3);
 });
 

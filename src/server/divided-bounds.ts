@@ -13,7 +13,7 @@ type Bounds = FairnessFlags & ListenerFlags & AuditFlags;
 export function dividedBounds<Options extends Bounds>(options: Options, count: number): Options {
   if (count === 1) return options;
   const share = (bound: number): number => Math.ceil(bound / count);
-  const { connections, connectionsPerAddress, connectionsPerUser } = connectionLimits(options);
+  const { connections, connectionsPerAddress, connectionsPerUser, connectionsPerPlane } = connectionLimits(options);
   return {
     ...options,
     maxRequestsInflight: share(options.maxRequestsInflight),
@@ -21,6 +21,7 @@ export function dividedBounds<Options extends Bounds>(options: Options, count: n
     connectionsMax: share(connections),
     connectionsPerAddressMax: share(connectionsPerAddress),
     connectionsPerUserMax: share(connectionsPerUser),
+    connectionsPerPlaneMax: share(connectionsPerPlane),
     auditLogBatchThrottleQps: options.auditLogBatchThrottleQps / count,
     auditLogBatchThrottleBurst: share(options.auditLogBatchThrottleBurst),
     auditWebhookBatchThrottleQps: options.auditWebhookBatchThrottleQps / count,

@@ -6,17 +6,18 @@
  * which no user is known read nothing until they end.
  */
 import { createServer, type Server, type Socket } from "node:net";
+import { Tally } from "#std/tally.ts";
+import type { OwnerBound, OwnerLimits } from "./owner.ts";
 import { stopReading } from "./read-turns.ts";
 
-export interface ConnectionLimits {
-  /** The maximum number of connections: in total, of one address, and of one user. */
+export interface ConnectionLimits extends OwnerLimits {
+  /** The maximum number of connections: in total, and of one address. */
   readonly connections: number;
   readonly connectionsPerAddress: number;
-  readonly connectionsPerUser: number;
 }
 
 /** The limit that a connection exceeded. */
-export type ConnectionBound = "all" | "address" | "user";
+export type ConnectionBound = "all" | "address" | OwnerBound;
 
 interface AcceptorOptions {
   readonly limits: ConnectionLimits;
@@ -40,7 +41,7 @@ export class Acceptor {
   readonly #sockets = new Set<Socket>();
   /** The connections whose user is not known, the oldest first. */
   readonly #unauthenticated = new Set<Socket>();
-  readonly #perAddress = new Map<string, number>();
+  readonly #perAddress = new Tally();
   /** Accepted connections that wait for TLS, the newest last. */
   #waiting: Socket[] = [];
   #isAwaited = false;
@@ -71,8 +72,7 @@ export class Acceptor {
   #enter(socket: Socket): void {
     const { limits, refused } = this.#options;
     const address = networkOf(socket.remoteAddress ?? "");
-    const ofAddress = this.#perAddress.get(address) ?? 0;
-    if (ofAddress >= limits.connectionsPerAddress) {
+    if (this.#perAddress.of(address) >= limits.connectionsPerAddress) {
       socket.destroy();
       refused("address", address);
       return;
@@ -86,7 +86,7 @@ export class Acceptor {
     }
     this.#sockets.add(socket);
     this.#unauthenticated.add(socket);
-    this.#perAddress.set(address, ofAddress + 1);
+    this.#perAddress.add(address, 1);
     socket.once("close", () => this.#leave(socket, address));
     // The socket has no other listener before TLS begins.
     socket.on("error", () => socket.destroy());
@@ -108,9 +108,7 @@ export class Acceptor {
   #leave(socket: Socket, address: string): void {
     this.#sockets.delete(socket);
     this.#unauthenticated.delete(socket);
-    const remaining = this.#perAddress.get(address)! - 1; // it was counted
-    if (remaining > 0) this.#perAddress.set(address, remaining);
-    else this.#perAddress.delete(address);
+    this.#perAddress.add(address, -1);
     this.#options.closed();
   }
 

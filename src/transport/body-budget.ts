@@ -4,7 +4,8 @@
  */
 import { tooManyRequests } from "#meta/status-error.ts";
 import { largeBytes } from "#http/large-requests.ts";
-import { DividedBudget, type Owner, ownerOf } from "./divided-budget.ts";
+import { DividedBudget } from "./divided-budget.ts";
+import { type Owner, ownerOf } from "./owner.ts";
 
 /** The budget in bytes for the large bodies of all requests. */
 const bytesMax = 256 * 1024 * 1024;

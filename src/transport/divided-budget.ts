@@ -2,23 +2,15 @@
  * An amount that requests share. One user gets half of it at most, so that there is some left for others. All users of a
  * plane together get half of it, and each of them half of that.
  */
-import { accountOf } from "./account.ts";
-
-/** The user for whom something is taken, and its plane. */
-export interface Owner {
-  readonly account: string;
-  /** The beginning of paths that names the plane; empty outside of planes. */
-  readonly plane: string;
-}
-
-export const ownerOf = (user: string, plane: string): Owner => ({ account: accountOf(user, plane), plane });
+import { Tally } from "#std/tally.ts";
+import type { Owner } from "./owner.ts";
 
 export class DividedBudget {
   readonly #max: number;
   #used = 0;
   /** The amounts of each user, by its account, and of each plane. */
-  readonly #users = new Map<string, number>();
-  readonly #planes = new Map<string, number>();
+  readonly #users = new Tally();
+  readonly #planes = new Tally();
 
   constructor(max: number) {
     this.#max = max;
@@ -27,25 +19,20 @@ export class DividedBudget {
   /** Takes an amount; returns false when there is no room for it. */
   take({ account, plane }: Owner, amount: number): boolean {
     const ownMax = plane === "" ? this.#max / 2 : this.#max / 4;
-    const own = (this.#users.get(account) ?? 0) + amount;
-    const ofPlane = plane === "" ? 0 : (this.#planes.get(plane) ?? 0) + amount;
+    const own = this.#users.of(account) + amount;
+    const ofPlane = plane === "" ? 0 : this.#planes.of(plane) + amount;
     if (this.#used + amount > this.#max || own > ownMax || ofPlane > this.#max / 2) return false;
-    this.#used += amount;
-    this.#users.set(account, own);
-    if (plane !== "") this.#planes.set(plane, ofPlane);
+    this.#add({ account, plane }, amount);
     return true;
   }
 
-  give({ account, plane }: Owner, amount: number): void {
-    if (amount === 0) return;
-    this.#used -= amount;
-    lessen(this.#users, account, amount);
-    if (plane !== "") lessen(this.#planes, plane, amount);
+  give(owner: Owner, amount: number): void {
+    this.#add(owner, -amount);
   }
-}
 
-function lessen(amounts: Map<string, number>, key: string, amount: number): void {
-  const rest = amounts.get(key)! - amount; // it was taken
-  if (rest > 0) amounts.set(key, rest);
-  else amounts.delete(key);
+  #add({ account, plane }: Owner, amount: number): void {
+    this.#used += amount;
+    this.#users.add(account, amount);
+    if (plane !== "") this.#planes.add(plane, amount);
+  }
 }

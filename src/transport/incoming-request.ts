@@ -8,7 +8,8 @@ import { badRequest, requestTooLarge, type StatusError, tooManyRequests } from "
 import type { UserInfo } from "#meta/user-info.ts";
 import { isLate } from "#std/maybe-promise.ts";
 import type { BodyBudget, BodyShare } from "./body-budget.ts";
-import { type DividedBudget, type Owner, ownerOf } from "./divided-budget.ts";
+import type { DividedBudget } from "./divided-budget.ts";
+import { type Owner, type OwnerBound, ownerOf } from "./owner.ts";
 import {
   type ApiRequest,
   type AuditedBody,
@@ -27,8 +28,8 @@ export interface Peer {
   readonly remoteAddress: string;
   readonly clientCertificate: ClientCertificate | undefined;
   readonly clientCertificateProblem: string;
-  /** Assigns the connection to the user of a plane. Returns false if the user has too many connections. */
-  identify(user: string, plane: string): boolean;
+  /** Assigns the connection to the user of a plane. Returns whose limit it exceeds; `undefined` when there is room for it. */
+  identify(user: string, plane: string): OwnerBound | undefined;
 }
 
 /** The request as Node's implementation of the protocol represents it. */
@@ -172,8 +173,10 @@ export class IncomingRequest implements ApiRequest {
   }
 
   identify(): void {
-    if (this.#peer.identify(this.user.name, this.#plane)) return;
-    throw tooManyRequests("this user has too many connections, please close some or try again later", 1);
+    const bound = this.#peer.identify(this.user.name, this.#plane);
+    if (bound === undefined) return;
+    const whose = bound === "user" ? "this user has" : "the users of this control plane have";
+    throw tooManyRequests(`${whose} too many connections, please close some or try again later`, 1);
   }
 
   get auditId(): string {

@@ -32,7 +32,6 @@ import { type Random, systemRandom } from "#std/random.ts";
 import { LinkedList } from "#std/linked-list.ts";
 import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { AnswerLost, type ApiRequest, type ClientCertificate, type Headers, type Reply } from "#http/api-request.ts";
-import { accountOf } from "./account.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { CertificateChains } from "./certificate-chains.ts";
 import { DividedBudget } from "./divided-budget.ts";
@@ -46,6 +45,7 @@ import { Http2Message, Http2ResponseWriter } from "./http2-response-writer.ts";
 import { IncomingRequest, type RequestDependencies, type Peer } from "./incoming-request.ts";
 import { ChunkCache } from "#http/chunk-cache.ts";
 import type { HeldPort } from "./held-port.ts";
+import { type OwnerBound, ownerOf } from "./owner.ts";
 import { type SocketReader, ReadTurns } from "./read-turns.ts";
 import { Exchange, type ReplySettings } from "./reply-writer.ts";
 import { headProblem } from "./request-head.ts";
@@ -102,6 +102,7 @@ const defaultLimits: ListenerLimits = {
   connections: Number.POSITIVE_INFINITY,
   connectionsPerAddress: Number.POSITIVE_INFINITY,
   connectionsPerUser: Number.POSITIVE_INFINITY,
+  connectionsPerPlane: Number.POSITIVE_INFINITY,
 };
 
 /**
@@ -141,7 +142,7 @@ export interface ListenerOptions {
   handle(request: ApiRequest): MaybePromise<Reply>;
   /** Called when a connection ended with an error before the TLS handshake was complete. */
   handshakeFailed?(): void;
-  /** Called when a connection exceeded a limit, with its address or user. */
+  /** Called when a connection exceeded a limit, with its address, user or plane. */
   connectionRefused?(bound: ConnectionBound, of: string): void;
   readonly log: Pick<Log, "debug" | "error">;
   readonly clock: Clock;
@@ -184,8 +185,8 @@ const sessionsMs = 5_000;
 interface ConnectionParts {
   readonly reader: SocketReader;
   readonly limits: ListenerLimits;
-  /** Called when a user has too many connections. */
-  refused(user: string): void;
+  /** Called when a user, or the users of a plane, have too many connections. */
+  refused(bound: OwnerBound, of: string): void;
   /** Called when the user of the connection is known. */
   authenticated(): void;
   /** The chains of client certificates; present when certificates are requested. */
@@ -214,11 +215,11 @@ class Connection implements Peer {
   /** The chains of client certificates; present when certificates are requested. */
   readonly #chains: CertificateChains | undefined;
   readonly #limits: ListenerLimits;
-  readonly #refused: (user: string) => void;
+  readonly #refused: ConnectionParts["refused"];
   readonly #authenticated: () => void;
   #isKnown = false;
   #isWide = false;
-  /** Whether the connection exceeds the limit of its user. */
+  /** Whether the connection exceeds the limit of its user, or of the plane. */
   isExcess = false;
   #certificate: ClientCertificate | undefined;
   #problem = "";
@@ -246,13 +247,15 @@ class Connection implements Peer {
     this.session.setLocalWindowSize(streamWindowBytes * concurrentStreams);
   }
 
-  identify(user: string, plane: string): boolean {
-    if (this.#isKnown || user === userAnonymous) return true;
-    this.#isKnown = this.reader.identify(accountOf(user, plane), this.#limits.connectionsPerUser);
+  identify(user: string, plane: string): OwnerBound | undefined {
+    if (this.#isKnown || user === userAnonymous) return undefined;
+    const bound = this.reader.identify(ownerOf(user, plane), this.#limits);
+    this.#isKnown = bound === undefined;
     this.isExcess = !this.#isKnown;
-    if (this.isExcess) this.#refused(plane === "" ? user : `${user} of ${plane}`);
-    else this.#authenticated();
-    return this.#isKnown;
+    if (bound === undefined) this.#authenticated();
+    else if (bound === "plane") this.#refused(bound, plane);
+    else this.#refused(bound, plane === "" ? user : `${user} of ${plane}`);
+    return bound;
   }
 
   get clientCertificate(): ClientCertificate | undefined {
@@ -316,7 +319,7 @@ class TlsListener implements Listener {
   readonly #dependencies: RequestDependencies;
   readonly #turns: ReadTurns;
   readonly #finished = (): void => this.#finish();
-  readonly #excess = (user: string): void => this.#options.connectionRefused?.("user", user);
+  readonly #excess: ConnectionParts["refused"] = (bound, of) => this.#options.connectionRefused?.(bound, of);
   #isListening = false;
   #stopping = false;
   /** Whether a stream that begins ends at once. */

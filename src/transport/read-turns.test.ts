@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
 import { quietBytes, sampleMs, samplesMax, unaccountedBytesMax } from "./frame-samples.ts";
+import { ownerOf } from "./owner.ts";
 import {
   connectionBytesMax,
   activeOfUserMax,
@@ -30,6 +31,8 @@ class FakeSocket extends EventEmitter {
   readonly _handle = { reading: true, readStart: () => (this.reads = true), readStop: () => (this.reads = false) };
 }
 
+const noLimits = { connectionsPerUser: Number.POSITIVE_INFINITY, connectionsPerPlane: Number.POSITIVE_INFINITY };
+
 interface Opened {
   readonly socket: FakeSocket;
   readonly reader: SocketReader;
@@ -39,7 +42,7 @@ function open(turns: ReadTurns, user?: string): Opened {
   const socket = new FakeSocket();
   const reader = turns.open(socket as unknown as Socket); // it has what is used of one
   reader.secured();
-  if (user !== undefined) assert.ok(reader.identify(user, Number.POSITIVE_INFINITY));
+  if (user !== undefined) assert.equal(reader.identify(ownerOf(user, ""), noLimits), undefined);
   return { socket, reader };
 }
 
@@ -348,13 +351,36 @@ test("among many connections of a user, those that were useful read", () => {
 
 test("nobody has more connections than allowed, and one that closes makes room", () => {
   const turns = new ReadTurns(new FakeClock());
+  const limits = { ...noLimits, connectionsPerUser: 2 };
+  const join = ({ reader }: Opened, user = "user") => reader.identify(ownerOf(user, ""), limits);
   const [one, two, three] = [open(turns), open(turns), open(turns)];
-  assert.ok(one.reader.identify("user", 2));
-  assert.ok(two.reader.identify("user", 2));
-  assert.ok(!three.reader.identify("user", 2));
-  assert.ok(open(turns).reader.identify("other", 2));
+  assert.equal(join(one), undefined);
+  assert.equal(join(two), undefined);
+  assert.equal(join(three), "user");
+  assert.equal(join(open(turns), "other"), undefined);
   one.socket.emit("close");
-  assert.ok(three.reader.identify("user", 2));
+  assert.equal(join(three), undefined);
+});
+
+test("the users of a plane have a bound together, each has half of it, and one that closes makes room", () => {
+  const turns = new ReadTurns(new FakeClock());
+  const limits = { connectionsPerUser: 3, connectionsPerPlane: 4 };
+  const join = ({ reader }: Opened, user: string, plane: string) => reader.identify(ownerOf(user, plane), limits);
+  const joined = (count: number, user: string, plane: string): readonly Opened[] => {
+    const all = many(turns, count);
+    for (const one of all) assert.equal(join(one, user, plane), undefined);
+    return all;
+  };
+  const [first] = joined(2, "adam", "/planes/a");
+  assert.equal(join(open(turns), "adam", "/planes/a"), "user");
+  joined(2, "eve", "/planes/a");
+  const late = open(turns);
+  assert.equal(join(late, "noah", "/planes/a"), "plane");
+  joined(2, "noah", "/planes/b");
+  joined(3, "noah", "");
+  first!.socket.emit("close");
+  assert.equal(join(late, "noah", "/planes/a"), undefined);
+  assert.equal(join(open(turns), "adam", "/planes/a"), "plane");
 });
 
 test("a body that nobody asked for stays where it is, whoever starts the stream", async () => {

@@ -17,7 +17,9 @@
 import type { Socket } from "node:net";
 import type { Clock } from "#std/clock.ts";
 import { LinkedList, type Node } from "#std/linked-list.ts";
+import { Tally } from "#std/tally.ts";
 import { type FrameAccount, FrameSamples, type SampledConnection } from "./frame-samples.ts";
+import type { Owner, OwnerBound, OwnerLimits } from "./owner.ts";
 
 /** The maximum bytes that one connection reads in a turn: about as much as Node reads at once. */
 export const connectionBytesMax = 64 * 1024;
@@ -126,6 +128,8 @@ export class SocketReader implements SampledConnection {
   /** The account of read bytes on an HTTP/2 connection. */
   frames: FrameAccount | undefined;
   #abused: (() => void) | undefined;
+  /** The plane of the user; empty outside of planes, and while the user is not known. */
+  plane = "";
   #isHeld = false;
   #isClosed = false;
 
@@ -189,9 +193,9 @@ export class SocketReader implements SampledConnection {
     if (!this.#isClosed) this.#turns.secured(this);
   }
 
-  /** Assigns the connection to this account. Returns false if the account has too many connections. */
-  identify(account: string, connectionsMax: number): boolean {
-    return this.#isClosed || this.#turns.join(this, account, connectionsMax);
+  /** Assigns the connection to a user. Returns the limit that it exceeds; `undefined` when there is room for it. */
+  identify(owner: Owner, limits: OwnerLimits): OwnerBound | undefined {
+    return this.#isClosed ? undefined : this.#turns.join(this, owner, limits);
   }
 
   /** Stops reading until `release` is called. */
@@ -273,6 +277,8 @@ export class ReadTurns {
   readonly #unauthenticated = newGroup(activeUnauthenticatedMax, batchOfUnauthenticatedMax);
   /** The connections of each user, by its account. */
   readonly #users = new Map<string, Group>();
+  /** The number of connections of the users of each plane. */
+  readonly #planes = new Tally();
   /** The groups in which not all members may read. */
   readonly #rotating = new Set<Group>();
   readonly #samples: FrameSamples;
@@ -319,17 +325,23 @@ export class ReadTurns {
     this.#wait(reader);
   }
 
-  join(reader: SocketReader, account: string, connectionsMax: number): boolean {
+  join(reader: SocketReader, { account, plane }: Owner, limits: OwnerLimits): OwnerBound | undefined {
+    const { connectionsPerPlane, connectionsPerUser } = limits;
+    const isInPlane = plane !== "";
+    if (isInPlane && this.#planes.of(plane) >= connectionsPerPlane) return "plane";
+    const ownMax = isInPlane ? Math.min(connectionsPerUser, Math.ceil(connectionsPerPlane / 2)) : connectionsPerUser;
     let group = this.#users.get(account);
-    if (group !== undefined && sizeOf(group) >= connectionsMax) return false;
+    if (group !== undefined && sizeOf(group) >= ownMax) return "user";
     if (group === undefined) {
       group = newGroup(activeOfUserMax, batchOfUserMax, () => this.#users.delete(account));
       this.#users.set(account, group);
     }
     this.#leaveGroup(reader);
     this.#enter(reader, group);
+    reader.plane = plane;
+    if (isInPlane) this.#planes.add(plane, 1);
     reader.start();
-    return true;
+    return undefined;
   }
 
   /** Moves a used connection of a user with many connections before those that only send. */
@@ -344,6 +356,7 @@ export class ReadTurns {
     reader.waitingNode = undefined;
     if (reader.frames !== undefined) this.#samples.leave(reader.frames);
     this.#leaveGroup(reader);
+    if (reader.plane !== "") this.#planes.add(reader.plane, -1);
     this.#count(reader, requestBytes);
   }
 

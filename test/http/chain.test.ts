@@ -105,7 +105,7 @@ function requestOf(
     remoteAddress: "127.0.0.1",
     clientCertificate: undefined,
     clientCertificateProblem: "",
-    identify: () => true,
+    identify: () => undefined,
   };
   return new IncomingRequest(
     { method, url, target, protocol: h2 ? "HTTP/2.0" : "HTTP/1.1", receivedMs: clock.now() },

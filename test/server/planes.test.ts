@@ -300,6 +300,32 @@ test("connections of a user of one plane are not those of a user of the same nam
   for (const code of [200, 200, 429]) assert.match(await ask(b), new RegExp(`^HTTP/1\\.1 ${code} `));
 });
 
+test("the users of a plane have a bound of connections together, which leaves room to others", async (t) => {
+  const api = await open(t, "k8s.io", { connectionsMax: 64, connectionsPerPlaneMax: 4 });
+  const [a, b] = [await makePlane(api, "a"), await makePlane(api, "b")];
+  const accounts = "/api/v1/namespaces/default/serviceaccounts";
+  const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
+  const tokenOf = async ({ prefix, as }: OpenedPlane, name: string): Promise<OpenedPlane> => {
+    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name } };
+    (await api.post(`${prefix}${accounts}`, account, { as })).expect(201);
+    const made = (await api.post(`${prefix}${accounts}/${name}/token`, request, { as })).expect(201);
+    return { prefix, as: made.string("status.token") };
+  };
+  const [first, second] = [await tokenOf(a, "first"), await tokenOf(a, "second")];
+  // The connections by which the planes were set up end.
+  api.close();
+  const ask = async ({ prefix, as }: OpenedPlane) => {
+    const connection = await connectRaw(api.server.endpoint, api.server.ca);
+    t.after(() => connection.socket.destroy());
+    connection.write(`GET ${prefix}/version HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${as}\r\n\r\n`);
+    return connection.until("\r\n\r\n");
+  };
+  for (const one of [first, second, first, second])
+    await eventually(async () => assert.match(await ask(one), /^HTTP\/1\.1 200 /));
+  for (const one of [a, first]) assert.match(await ask(one), /^HTTP\/1\.1 429 [^]*Retry-After: 1/i);
+  for (const one of [b, b]) assert.match(await ask(one), /^HTTP\/1\.1 200 /);
+});
+
 test("the administrator of a plane reaches neither files nor settings of the server", async (t) => {
   const api = await open(t, "k8s.io");
   const { prefix, as } = await makePlane(api, "a");

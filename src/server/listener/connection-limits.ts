@@ -6,7 +6,10 @@ import type { ConnectionBound, ConnectionLimits } from "#transport/acceptor.ts";
 import { openFilesMax } from "../process-metrics.ts";
 import type { ListenerFlags } from "./flags.ts";
 
-type ConnectionOptions = Pick<ListenerFlags, "connectionsMax" | "connectionsPerAddressMax" | "connectionsPerUserMax">;
+type ConnectionOptions = Pick<
+  ListenerFlags,
+  "connectionsMax" | "connectionsPerAddressMax" | "connectionsPerUserMax" | "connectionsPerPlaneMax"
+>;
 
 /**
  * Returns the limits. `files` is the maximum number of open files of the process, connections included; `undefined`
@@ -19,6 +22,7 @@ export function connectionLimits(options: ConnectionOptions, files = openFilesMa
     connections,
     connectionsPerAddress: options.connectionsPerAddressMax || half,
     connectionsPerUser: options.connectionsPerUserMax || half,
+    connectionsPerPlane: options.connectionsPerPlaneMax || half,
   };
 }
 
@@ -34,7 +38,7 @@ export function connectionRefusals(
 ): (bound: ConnectionBound, of: string) => void {
   const refusals = metrics.counter({
     name: "binnacle_connections_refused_total",
-    help: "Connections beyond a bound: of all, of one address, of one user.",
+    help: "Connections beyond a bound: of all, of one address, of one user, of one plane.",
     labels: ["bound"],
   });
   const tell = (bound: ConnectionBound) => {
@@ -45,6 +49,6 @@ export function connectionRefusals(
       say(of);
     };
   };
-  const bounds = { all: tell("all"), address: tell("address"), user: tell("user") };
+  const bounds = { all: tell("all"), address: tell("address"), user: tell("user"), plane: tell("plane") };
   return (bound, of) => bounds[bound](of);
 }

@@ -45,6 +45,12 @@ export const listenerFlags = {
     count,
     "The same for those of one user, who is answered 429 on others; 0 for half of --max-connections.",
   ),
+  connectionsPerPlaneMax: integer(
+    binnacleFlag("max-connections-per-plane"),
+    0,
+    count,
+    "The same for those of all users of one control plane (--planes), each of whom has half of it at most; 0 for half of --max-connections.",
+  ),
 };
 
 export type ListenerFlags = OptionsOf<typeof listenerFlags>;
