@@ -15,6 +15,7 @@ import type { Schema } from "#schema/schema.ts";
 import { builtInKinds } from "./all.ts";
 import { dropFields } from "./drop-fields.ts";
 import { gatedParts } from "./gated-fields.ts";
+import { checksGenerateName } from "./generate-name.ts";
 import {
   genericStrategy,
   type KindBehaviour,
@@ -63,6 +64,7 @@ function definitionOf(
     {
       hasStatus: facts.statusSubresource,
       generation,
+      checksGenerateName: checksGenerateName(group, kind),
       zeroStatus: () => {
         const field = schemaOf().fields?.get("status");
         return field?.keep === true ? zeroOf(field.schema) : undefined;

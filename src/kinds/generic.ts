@@ -107,6 +107,8 @@ export function row<T extends ApiObject, Hub extends ApiObject>(
 interface GenericOptions {
   readonly hasStatus: boolean;
   readonly generation: boolean;
+  /** Whether updates check `generateName`; by default they do not. */
+  readonly checksGenerateName?: boolean;
   /** Returns the status of a new object; `undefined` if it has no status. Called at the first write. */
   zeroStatus(): unknown;
   /** The functions that drop fields whose gates are off, for each kind of write. */
@@ -172,6 +174,7 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
   const mainResets = keepsStatus ? { resetFields: fieldSetOf([["f:status"]]) } : {};
   return {
     ...mainResets,
+    ...(options.checksGenerateName === true ? { checksGenerateName: true } : {}),
     ...own,
     subresources: Object.fromEntries(
       Object.entries(subresourceRules).map(([name, rules]) => [

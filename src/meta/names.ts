@@ -287,7 +287,7 @@ export function* unprintableCharacters(text: string): Generator<{ readonly char:
  * A check of an object's name. With `prefix`, the name is a `generateName`, whose last `-` is replaced by the generated
  * suffix.
  */
-type NameRule = (name: string, prefix: boolean) => readonly string[];
+export type NameRule = (name: string, prefix: boolean) => readonly string[];
 
 /** Rules by the names in the tables of kinds. Rules that compare with other fields are in the files of their kinds. */
 export const nameRules: Readonly<Record<string, NameRule>> = {

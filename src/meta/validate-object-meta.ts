@@ -19,7 +19,7 @@ import {
 } from "./field-error.ts";
 import { FieldPath } from "./field-path.ts";
 import { parseApiVersion } from "./group-version.ts";
-import { dns1123Label, labelValue, nameRules, qualifiedName, unprintableCharacters } from "./names.ts";
+import { dns1123Label, labelValue, type NameRule, nameRules, qualifiedName, unprintableCharacters } from "./names.ts";
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from "./object-meta.ts";
 
 interface ObjectMetaRules {
@@ -62,13 +62,8 @@ const metadataParts = partsOf(metadataPath);
 export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
   const errors: FieldError[] = [];
   const { field = metadataPath } = rules;
-  const nameRule = nameRules[rules.nameRule];
-  if (nameRule === undefined) throw new Error(`no name rule called ${rules.nameRule}`);
-  if (meta.generateName !== undefined && meta.generateName !== "") {
-    for (const message of nameRule(meta.generateName, true)) {
-      errors.push(invalid(field.child("generateName"), meta.generateName, message));
-    }
-  }
+  const nameRule = ruleOf(rules.nameRule);
+  checkGenerateName(meta.generateName, nameRule, field, errors);
   const name = meta.name ?? "";
   if (name === "") errors.push(required(field.child("name"), "name or generateName is required"));
   else for (const message of nameRule(name, false)) errors.push(invalid(field.child("name"), name, message));
@@ -91,6 +86,22 @@ export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): Fi
   return errors;
 }
 
+function ruleOf(name: string): NameRule {
+  const rule = nameRules[name];
+  if (rule === undefined) throw new Error(`no name rule called ${name}`);
+  return rule;
+}
+
+function checkGenerateName(prefix = "", rule: NameRule, field: FieldPath, errors: FieldError[]): void {
+  if (prefix === "") return;
+  for (const message of rule(prefix, true)) errors.push(invalid(field.child("generateName"), prefix, message));
+}
+
+interface UpdateRules extends Pick<ObjectMetaRules, "standardFinalizers"> {
+  /** A key of `nameRules`, for kinds whose own checks look at `generateName` in updates. */
+  readonly generateNameRule?: string | undefined;
+}
+
 /**
  * Findings about the metadata of an update: the new metadata is checked as that of a create, with any path segment as the
  * name, and compared with the old. Clients see each as often as kube-apiserver's checks for
@@ -99,7 +110,7 @@ export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): Fi
 export function validateObjectMetaUpdate(
   next: ObjectMeta,
   old: ObjectMeta,
-  options: Pick<ObjectMetaRules, "standardFinalizers"> = {},
+  { generateNameRule, ...options }: UpdateRules = {},
 ): FieldError[] {
   const namespaced = old.namespace !== undefined && old.namespace !== "";
   const created = validateObjectMeta(next, { ...options, namespaced, nameRule: "pathSegment" });
@@ -110,7 +121,11 @@ export function validateObjectMetaUpdate(
     checkOwnerReferences(next.ownerReferences, metadataParts.ownerReferences, changed);
     checkManagedFields(next.managedFields, metadataParts.managedFields, changed);
   }
-  return [...created, ...changed, ...changed, ...(options.standardFinalizers === true ? created : [])];
+  const errors = [...created, ...changed, ...changed, ...(options.standardFinalizers === true ? created : [])];
+  if (generateNameRule !== undefined) {
+    checkGenerateName(next.generateName, ruleOf(generateNameRule), metadataPath, errors);
+  }
+  return errors;
 }
 
 /** Returns the errors of metadata fields that must not change, or only in one direction. */

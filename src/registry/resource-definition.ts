@@ -71,7 +71,7 @@ export interface Allocated<T extends ApiObject = Unstructured> {
   release(): void;
 }
 
-/** Hooks of updates, of the main resource or of one subresource. */
+/** Hooks of updates, of the main resource or of one subresource. Creates have some of those of the main resource. */
 export interface UpdateStrategy<T extends ApiObject = Unstructured> {
   /** Runs before validation. */
   prepareForUpdate?(object: T, old: T, attributes: WriteAttributes): T;
@@ -88,6 +88,12 @@ export interface UpdateStrategy<T extends ApiObject = Unstructured> {
     attributes: WriteAttributes,
   ): MaybePromise<readonly FieldError[]>;
   warningsOnUpdate?(object: T, old: T, attributes: WriteAttributes): readonly string[];
+  /** Completes an object after it was found valid. */
+  complete?(object: T): T;
+  /** Whether an update checks `generateName` by the rule for names, as a create does. */
+  readonly checksGenerateName?: boolean;
+  /** Whether an update may give finalizers any qualified name, although a create may not. */
+  readonly takesAnyFinalizers?: boolean;
   /** The fields that such a write never changes, and so never owns. */
   readonly resetFields?: FieldSet;
 }
@@ -132,8 +138,6 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
   prepareForCreate?(object: T, attributes: WriteAttributes): T;
   /** Returns the findings of a create, except those about metadata. */
   validate?(object: T, attributes: WriteAttributes): readonly FieldError[];
-  /** Completes a new object after it was found valid. */
-  complete?(object: T): T;
   warningsOnCreate?(object: T, attributes: WriteAttributes): readonly string[];
   /**
    * Returns finalizers beside `metadata.finalizers` that must be removed before a deleted object goes (a namespace's

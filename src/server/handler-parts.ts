@@ -9,12 +9,12 @@ import { negotiator, resourceTransforms } from "#http/negotiation.ts";
 import { plainOptions } from "#http/options.ts";
 import type { HandlerParts } from "#http/scope.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type GroupVersionKind, internalVersion, parseApiVersion, qualifiedResource } from "#meta/group-version.ts";
-import { isKindOfAllVersions, isKindOfKnownVersions } from "#meta/meta-kinds.ts";
+import { type GroupVersionKind, parseApiVersion, qualifiedResource } from "#meta/group-version.ts";
 import { Timestamps } from "#meta/time.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Schema } from "#schema/schema.ts";
+import { registeredKinds } from "./registered-kinds.ts";
 
 interface Sources extends Pick<HandlerParts, "domain" | "clock"> {
   readonly tables: ApiTables;
@@ -94,41 +94,4 @@ function metaSchema(tables: ApiTables, domain: ApiDomain, type: string): Schema 
   const schema = tables.schema(name);
   if (schema === undefined) throw new Error(`the tables have no ${name}`);
   return schema;
-}
-
-/** The first labels of groups that a server of its own answers for upstream, which knows no other group. */
-const ownServers: ReadonlySet<string> = new Set(["apiextensions", "apiregistration"]);
-
-/**
- * Returns the check whether a built-in kind exists in a version, for the server that answers for the group `asked`.
- * Stable versions have the kinds of the tables. Of the others some have more, from older releases, and no table: there
- * each kind of the group counts.
- */
-function registeredKinds(tables: ApiTables): IsRegistered {
-  const check = registered.get(tables) ?? checkOf(tables);
-  registered.set(tables, check);
-  return check;
-}
-
-type IsRegistered = (gvk: GroupVersionKind, asked: string) => boolean;
-
-/** The checks by tables, which all control planes of a process share. */
-const registered = new WeakMap<ApiTables, IsRegistered>();
-
-function checkOf(tables: ApiTables): IsRegistered {
-  const versions = new Set(tables.versions.map(({ group, version }) => `${group}/${version}`));
-  const kinds = new Set(tables.kinds.flatMap(({ group, kind }) => [`${group}/${kind}`, `${group}/${kind}List`]));
-  const serverOf = (group: string): string => {
-    const label = group.split(".", 1)[0]!;
-    return ownServers.has(label) ? label : "";
-  };
-  return (gvk, asked) => {
-    const { group, version, kind } = gvk;
-    if (isKindOfAllVersions(kind)) return true;
-    if (serverOf(group) !== serverOf(asked)) return false;
-    if (version === internalVersion) return kinds.has(`${group}/${kind}`);
-    if (tables.schemaOf(gvk) !== undefined) return true;
-    if (!versions.has(`${group}/${version}`)) return false;
-    return isKindOfKnownVersions(kind) || (!/^v\d+$/.test(version) && kinds.has(`${group}/${kind}`));
-  };
 }

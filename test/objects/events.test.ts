@@ -194,6 +194,19 @@ inBothDomains("a watch of one form shows what was written in the other [EVENT-24
   (await stream.next()).has({ type: "ADDED", "object.apiVersion": "v1", "object.message": "it is bound" });
 });
 
+inBothDomains("a failed precondition names the stored form of an event [DELOPT-09]", async (api) => {
+  const { newEvents, events, ns } = await api.createNamespace();
+  (await api.post(newEvents, event("e1", ns))).expect(201);
+  for (const path of [newEvents, events]) {
+    (await api.delete(`${path}/e1`, { preconditions: { uid: "other" } })).expectFailure(
+      409,
+      "Conflict",
+      /^Operation cannot be fulfilled on Event "e1": the UID in the precondition/,
+      { details: { name: "e1", kind: "Event" } },
+    );
+  }
+});
+
 inBothDomains("events are selected by what they are about [QP-04]", async (api) => {
   const { events, newEvents, ns } = await api.createNamespace();
   for (const name of ["a", "b"]) {

@@ -184,6 +184,38 @@ inBothDomains("a token works only where it came from, whole [SEM-44]", async (ap
   (await api.get(`${claims}?limit=1&continue=${token(first).slice(0, -6)}`)).expectFailure(400, "BadRequest");
 });
 
+inBothDomains("a token counts where a selector names one object, too [QP-03] [SEM-44]", async (api) => {
+  const { claims } = await api.createNamespace();
+  await makeClaims(api, claims, ["c1", "c2", "c3", "c4"]);
+  const after = token((await api.get(`${claims}?limit=2`)).expect(200));
+  const named = async (name: string, limit: string): Promise<[string[], boolean]> => {
+    const page = await api.get(`${claims}?fieldSelector=metadata.name%3D${name}&continue=${after}${limit}`);
+    const goesOn = (page.expect(200).at("metadata.continue") ?? "") !== "";
+    return [page.names(), goesOn];
+  };
+  assert.deepEqual(await named("c2", ""), [[], false]);
+  assert.deepEqual(await named("c3", ""), [["c3"], false]);
+  assert.deepEqual(await named("c3", "&limit=1"), [["c3"], true]);
+  assert.deepEqual(await named("c3", "&limit=2"), [["c3"], false]);
+  assert.deepEqual(await named("c4", "&limit=1"), [["c4"], false]);
+});
+
+inBothDomains("pages of one namespace that a selector names show each object once [SEM-41] [SEM-44]", async (api) => {
+  const { claims, ns } = await api.createNamespace();
+  await makeClaims(api, claims, ["c1", "c2", "c3"]);
+  const all = "/api/v1/persistentvolumeclaims";
+  const own = `fieldSelector=metadata.namespace%3D${ns}`;
+  const pages = await chunks(api, `${all}?limit=1&${own}`);
+  assert.deepEqual(
+    pages.map((page) => page.names()),
+    [["c1"], ["c2"], ["c3"]],
+  );
+  // A token relates to the collection of the path, with and without a selector.
+  const after = token(pages[0]!);
+  const next = (await api.get(`${all}?limit=1&continue=${after}`)).expect(200, { "items.0.metadata.namespace": ns });
+  assert.deepEqual(next.names(), ["c2"]);
+});
+
 inBothDomains("a token never leads out of its collection [SEM-44]", async (api) => {
   const { claims, secrets } = await api.createNamespace();
   const other = await api.createNamespace();

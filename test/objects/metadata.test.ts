@@ -56,6 +56,31 @@ inBothDomains("a long generateName is cut so that the name stays valid [META-04]
   answer.expect(201, { "metadata.name": /^p{58}[bcdfghjklmnpqrstvwxz2456789]{5}$/ });
 });
 
+inBothDomains("updates check generateName, but those of a few kinds do not [META-04]", async (api) => {
+  const { ns } = await api.createNamespace();
+  const prefix = { metadata: { generateName: "NOT_" } };
+  const maps = `/api/v1/namespaces/${ns}/configmaps`;
+  (await api.post(maps, configMap("m"))).expect(201);
+  const text =
+    /^ConfigMap "m" is invalid: metadata.generateName: Invalid value: "NOT_": a lowercase RFC 1123 subdomain/;
+  (await api.patch(`${maps}/m`, prefix)).expectFailure(422, "Invalid", text);
+  (await api.put(`${maps}/m`, { ...configMap("m"), metadata: { name: "m", ...prefix.metadata } })).expectFailure(
+    422,
+    "Invalid",
+    text,
+  );
+  (await api.patch(`${maps}/m`, { metadata: { generateName: "fine-" } })).expect(200);
+  const templates = `/api/v1/namespaces/${ns}/podtemplates`;
+  const spec = { containers: [{ name: "c", image: "i" }] };
+  (await api.post(templates, { metadata: { name: "t" }, template: { spec } })).expect(201);
+  (await api.patch(`${templates}/t`, prefix)).expect(200, { "metadata.generateName": "NOT_" });
+  const attachments = "/apis/storage.k8s.io/v1/volumeattachments";
+  const name = api.unique("va");
+  const attachment = { attacher: "d.example.com", nodeName: "n", source: { persistentVolumeName: "v" } };
+  (await api.post(attachments, { metadata: { name }, spec: attachment })).expect(201);
+  for (const sub of ["", "/status"]) (await api.patch(`${attachments}/${name}${sub}`, prefix)).expect(422);
+});
+
 inBothDomains("a name is kept when generateName is there too [META-05]", async (api) => {
   const { claims } = await api.createNamespace();
   const named = claim("kept", {}, { generateName: "p-" });
@@ -152,6 +177,45 @@ inBothDomains("kinds are strict about metadata in writes of their status as in 1
   };
   const bindings = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
   (await api.post(`${bindings}?dryRun=All`, binding)).expect(201, { "metadata.finalizers": ["hold"] });
+});
+
+inBothDomains("finalizers that come with the status of a cron job need no domain", async (api) => {
+  const { ns } = await api.createNamespace();
+  const path = `/apis/batch/v1/namespaces/${ns}/cronjobs`;
+  const spec = { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] };
+  const cronJob = { schedule: "* * * * *", suspend: true, jobTemplate: { spec: { template: { spec } } } };
+  (await api.post(path, { metadata: { name: "c" }, spec: cronJob })).expect(201);
+  const finalizers = (names: readonly string[]): object => ({ metadata: { finalizers: names } });
+  (await api.patch(`${path}/c`, finalizers(["mine"]))).expectFailure(
+    422,
+    "Invalid",
+    /^CronJob.* "c" is invalid: metadata.finalizers\[0\]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified$/,
+  );
+  (await api.patch(`${path}/c/status`, finalizers(["not/a/name"]))).expectFailure(422, "Invalid");
+  (await api.patch(`${path}/c/status`, finalizers(["mine"]))).expect(200, { "metadata.finalizers": ["mine"] });
+});
+
+inBothDomains("a status that is sent without the spec leaves labels of the template", async (api) => {
+  const { ns } = await api.createNamespace();
+  const spec = { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] };
+  const template = { metadata: { labels: { a: "b" } }, spec };
+  const controller = { template: { ...template, spec: { ...spec, restartPolicy: "Always" } }, replicas: 0 };
+  for (const [collection, body] of [
+    [`/apis/batch/v1/namespaces/${ns}/jobs`, { apiVersion: "batch/v1", kind: "Job", spec: { template } }],
+    [
+      `/api/v1/namespaces/${ns}/replicationcontrollers`,
+      { apiVersion: "v1", kind: "ReplicationController", spec: controller },
+    ],
+  ] as const) {
+    const created = (await api.post(collection, { ...body, metadata: { name: "o" } })).expect(201);
+    const { apiVersion, kind } = body;
+    for (const rest of [{}, { spec: null }]) {
+      const answer = await api.put(`${collection}/o/status`, { apiVersion, kind, metadata: { name: "o" }, ...rest });
+      answer.expect(200, { "metadata.labels": created.at("metadata.labels") });
+    }
+    const other = { apiVersion, kind, metadata: { name: "o", labels: { c: "d" } } };
+    (await api.put(`${collection}/o/status`, other)).expect(200, { "metadata.labels": { c: "d" } });
+  }
 });
 
 inBothDomains("resourceVersion changes with every write and only then [META-10]", async (api) => {

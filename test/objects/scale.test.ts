@@ -84,6 +84,32 @@ inBothDomains("the scale of a workload is checked as an object, and its uid is a
   );
 });
 
+inBothDomains("scales and workloads of earlier releases are known, and not taken", async (api) => {
+  const { ns } = await api.createNamespace();
+  const path = deploymentsIn(ns);
+  (await api.post(path, deployment("d", 0))).expect(201);
+  const sent = async (apiVersion: string, kind: string): Promise<string> => {
+    const answer = await api.put(`${path}/d/scale`, { apiVersion, kind, metadata: { name: "d" } });
+    return answer.expectFailure(400, "BadRequest").string("message");
+  };
+  for (const version of ["extensions/v1beta1", "apps/v1beta1", "apps/v1beta2"]) {
+    const text = `the API version in the data (${version}) does not match the expected API version (autoscaling/v1)`;
+    assert.equal(await sent(version, "Scale"), text);
+  }
+  assert.equal(
+    await sent("extensions/v1beta1", "Deployment"),
+    'Deployment in version "v1beta1" cannot be handled as a Scale: converting (v1beta1.Deployment) to (autoscaling.Scale): unknown conversion',
+  );
+  for (const [version, kind] of [
+    ["extensions/v1", "Scale"],
+    ["apps/v1beta1", "DaemonSet"],
+    ["apps/v1beta1", "DaemonSetList"],
+    ["v1", "Table"],
+  ] as const) {
+    assert.ok((await sent(version, kind)).endsWith(`: no kind "${kind}" is registered for version "${version}"`));
+  }
+});
+
 inBothDomains("every kind of patch writes a scale, and its manager owns the replicas", async (api) => {
   const { ns } = await api.createNamespace();
   const path = deploymentsIn(ns);

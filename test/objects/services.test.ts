@@ -123,6 +123,34 @@ inBothDomains("headless services and external names get no address", async (api)
   );
 });
 
+inBothDomains("a service that becomes an external name keeps another address that it asks for", async (api) => {
+  const services = await servicesOf(api);
+  const path = `${services}/s`;
+  const external = (fields: Fields): object => service("s", { type: "ExternalName", externalName: "a.b", ...fields });
+  const { spec: before } = bodyOf(await api.post(services, service("s", {})));
+  const both = { clusterIP: "10.0.0.77", clusterIPs: ["10.0.0.77"] };
+  const refusal = /spec.clusterIPs: Forbidden: may not be set for ExternalName services$/;
+  (await api.put(path, external(both))).expectFailure(422, "Invalid", refusal);
+  (await api.put(`${path}?dryRun=All`, external({ clusterIP: before.clusterIP }))).expect(200, {
+    "spec.clusterIP": absent,
+  });
+  (await api.put(path, external({ clusterIP: "10.0.0.77" }))).expect(200, {
+    "spec.clusterIP": "10.0.0.77",
+    "spec.clusterIPs": ["10.0.0.77"],
+  });
+  (await api.get(path)).expect(200, { "spec.clusterIPs": ["10.0.0.77"] });
+  // Upstream: such a service takes no change that keeps the address.
+  (await api.patch(path, { metadata: { labels: { a: "b" } } })).expectFailure(422, "Invalid", refusal);
+  (await api.patch(path, { spec: { clusterIP: "10.0.0.78" } })).expect(200, { "spec.clusterIPs": ["10.0.0.78"] });
+  (await api.put(path, external({ clusterIP: "none" }))).expect(200, { "spec.clusterIPs": ["none"] });
+  (await api.patch(path, { spec: { clusterIP: null } })).expect(200, {
+    "spec.clusterIP": absent,
+    "spec.clusterIPs": absent,
+  });
+  // One that never had an address gets none.
+  (await api.put(path, external({ clusterIP: "10.0.0.77" }))).expectFailure(422, "Invalid", refusal);
+});
+
 inBothDomains("families that an update omits are chosen anew where no address tells them", async (api) => {
   const services = await servicesOf(api);
   const headless = { clusterIP: "None", ipFamilies: ["IPv6"], ipFamilyPolicy: "SingleStack" };

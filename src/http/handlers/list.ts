@@ -40,7 +40,8 @@ export async function watchPath(scope: Scope): Promise<Reply> {
 export function listRequest(scope: Scope, options: ListOptions): ListRequest {
   const { filter, matching, name, namespace } = selectionOf(scope, options);
   return {
-    namespace,
+    namespace: scope.namespace,
+    selectedNamespace: namespace,
     name,
     limit: options.limit,
     continue: options.continue,

@@ -37,7 +37,13 @@ export function replicationControllers(environment: KindEnvironment): KindBehavi
       warningsOnCreate,
       // Upstream: warnings are about the template before the update.
       warningsOnUpdate: (object, old) => warningsOnUpdate(old, object),
-      subresources: { status: { validateUpdate: validateReplicaSetStatus } },
+      // A status that is sent without a template gives no labels either, and the stored template still does.
+      subresources: {
+        status: {
+          validateUpdate: validateReplicaSetStatus,
+          complete: (object) => withTemplateLabels(object, object.spec.template?.metadata.labels),
+        },
+      },
       fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },
   };

@@ -36,6 +36,7 @@ export function cronJobs(environment: KindEnvironment): KindBehaviour<CronJob> {
       defaults: (object) => editField(object, "spec", defaultSpec),
       validate: (object) => validateCronJob(object, rulesOf(object)),
       validateUpdate: (object, old) => validateCronJob(object, rulesOf(object, old), old),
+      subresources: { status: { takesAnyFinalizers: true } },
       ...templateWarnings<CronJob>(({ spec }) => spec.jobTemplate.spec.template, {
         domain,
         path: templatePath,

@@ -21,6 +21,7 @@ const orphansWarning =
   "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
 export function jobs(environment: KindEnvironment): KindBehaviour<Job> {
+  const complete = (object: Job): Job => withTemplateLabels(object, templateLabels(object));
   const { domain, gate } = environment;
   const rulesOf = templateRules<Job>(environment, ({ spec }) => spec.template);
   const hasReplacement = gate("JobPodReplacementPolicy");
@@ -50,14 +51,17 @@ export function jobs(environment: KindEnvironment): KindBehaviour<Job> {
       },
       warningsOnDelete: ({ propagationPolicy, orphanDependents }) =>
         propagationPolicy === undefined && orphanDependents === undefined ? [orphansWarning] : [],
-      complete: (object) => withTemplateLabels(object, templateLabels(object)),
+      complete,
       validate: (object) => validateJob(object, rulesOf(object)),
       validateUpdate: (object, old) => [
         ...validateJob(object, rulesOf(object, old), old),
         ...validateJobUpdate(object, old),
       ],
       ...templateWarnings<Job>(({ spec }) => spec.template, { domain, namesPods: true }),
-      subresources: { status: { validateUpdate: (object, old) => validateJobStatus(object, old, statusRules) } },
+      // A status that is sent without a template gives no labels either, and the stored template still does.
+      subresources: {
+        status: { validateUpdate: (object, old) => validateJobStatus(object, old, statusRules), complete },
+      },
       fields: ({ status }) => ({ "status.successful": String(status.succeeded ?? 0) }),
     },
   };

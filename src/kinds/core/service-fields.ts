@@ -56,7 +56,7 @@ export function keepAllocated(spec: ServiceSpec, old: ServiceSpec | undefined): 
   return withAgreeingAddresses(next, old);
 }
 
-function withFirstAddress(spec: ServiceSpec): ServiceSpec {
+export function withFirstAddress(spec: ServiceSpec): ServiceSpec {
   const { clusterIP, clusterIPs = [] } = spec;
   return clusterIP && clusterIPs.length === 0 ? withField(spec, "clusterIPs", [clusterIP]) : spec;
 }
@@ -86,8 +86,16 @@ function keepNodePorts(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
 
 function withAgreeingAddresses(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   const { clusterIP = "", clusterIPs = [] } = spec;
-  if (clusterIP !== "" && clusterIPs.length === 0) return withFirstAddress(spec);
-  const changedAlone = clusterIP !== (old.clusterIP ?? "") && jsonEquals(clusterIPs, old.clusterIPs ?? []);
+  const { clusterIP: oldIp = "", clusterIPs: oldIps = [] } = old;
+  // Upstream: a service that becomes an external name may ask for another address, which it keeps without a use. Reads
+  // show it in both fields, of which one is stored.
+  const hasOne = clusterIPs.length === 0 || (!mayHaveClusterIp(old) && jsonEquals(clusterIPs, oldIps));
+  if (clusterIP !== "" && hasOne) {
+    const isReplaced = oldIp !== "" && clusterIP !== oldIp && !(mayHaveClusterIp(old) && mayHaveClusterIp(spec));
+    const alone = withField(spec, "clusterIPs", undefined);
+    return isReplaced ? alone : withFirstAddress(alone);
+  }
+  const changedAlone = clusterIP !== oldIp && jsonEquals(clusterIPs, oldIps);
   return changedAlone ? withField(spec, "clusterIPs", clusterIP === "" ? undefined : [clusterIP]) : spec;
 }
 

@@ -3,7 +3,7 @@ import type { LoadBalancerIngress, Service, ServiceSpec, SessionAffinityConfig }
 import { ageColumn, labelsText, nameColumn, orNone, text, wideText } from "../cells.ts";
 import { editField, editItems, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { isExternal, needsClusterIp, withoutOldType, withoutUnused } from "./service-fields.ts";
+import { isExternal, needsClusterIp, withFirstAddress, withoutOldType, withoutUnused } from "./service-fields.ts";
 import {
   serviceWarnings,
   validateService,
@@ -33,6 +33,7 @@ export function services({ domain }: KindEnvironment): KindBehaviour<Service> {
       prepareForUpdate: (object, old) => withoutUnused(withoutOldType(object, old)),
       validate: (object) => validateService(object, domain),
       validateUpdate: (object, old) => validateServiceUpdate(object, old, domain),
+      complete: (object) => editField(object, "spec", withFirstAddress),
       subresources: { status: { validateUpdate: validateServiceStatus } },
       warningsOnCreate: (object) => serviceWarnings(object, domain),
       warningsOnUpdate: (object) => serviceWarnings(object, domain),

@@ -35,7 +35,7 @@ export function volumeAttachments(): KindBehaviour<VolumeAttachment> {
       defaults: (object) => editField(object, "spec", defaultSpec),
       validate: ({ spec }) => [...validateSpec(spec), ...validateNames(spec)],
       validateUpdate,
-      subresources: { status: { validateUpdate } },
+      subresources: { status: { validateUpdate, checksGenerateName: true } },
     },
   };
 }

@@ -189,7 +189,8 @@ export class ObjectDeleter {
 
   #checkPreconditions(old: Unstructured, name: string, wanted: DeleteRequest["preconditions"]): void {
     if (wanted === undefined) return;
-    const of = { group: this.#definition.group, resource: this.#definition.kind };
+    // Upstream: the error names the stored kind, so that an event of the newer group has no group in it.
+    const of = { group: this.#definition.storage.group, resource: this.#definition.kind };
     for (const [field, title, change] of preconditions) {
       const [asked, present] = [wanted[field], old.metadata[field]];
       if (asked === undefined || asked === present) continue;

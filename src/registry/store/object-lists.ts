@@ -18,6 +18,8 @@ export type EntryFilter = ((entry: Entry) => boolean) | undefined;
 
 export interface ListRequest {
   readonly namespace: string;
+  /** The only namespace that is read (from a field selector). */
+  readonly selectedNamespace?: string | undefined;
   /** The only object that is read (from a field selector on the name). */
   readonly name?: string | undefined;
   /** The maximum number of objects; 0 for no limit. */
@@ -87,19 +89,20 @@ export class ObjectLists {
 
   /** Lists one chunk of a collection at one revision. The caller has checked the combination of options. */
   async list(request: ListRequest): Promise<Listed> {
-    const prefix = this.#reader.collection(request.namespace);
+    const prefix = this.#reader.collection(request.selectedNamespace ?? request.namespace);
     await this.#inTurn(prefix, request.limit);
     if (request.continue !== "") return this.#listContinued(prefix, request);
+    const start = prefix;
     const { resourceVersion, resourceVersionMatch, limit } = request;
     const exact = resourceVersionMatch === "Exact" || (resourceVersionMatch === "" && limit > 0);
     if (resourceVersion !== "" && resourceVersion !== "0") {
       const revision = await this.#reader.reach(resourceVersion);
-      if (exact && revision !== this.#cache.revision) return this.#listAt(prefix, request, revision, "");
+      if (exact && revision !== this.#cache.revision) return this.#listAt(prefix, request, revision, start);
     } else if (resourceVersion === "") {
       await this.#cache.fresh();
       this.counts.newest++;
     }
-    return this.#listPresent(prefix, request, "");
+    return this.#listPresent(prefix, request, start);
   }
 
   /** Waits for the turn of a large list: in each turn of the event loop one of them is served. */
@@ -138,12 +141,13 @@ export class ObjectLists {
 
   async #listContinued(prefix: string, request: ListRequest): Promise<Listed> {
     const token = decodeContinue(request.continue);
-    if (token.revision === -1) {
-      return this.#listPresent(prefix, request, token.start);
-    }
+    // A token relates to the collection of the path, of which a selector may name one namespace.
+    const key = this.#reader.collection(request.namespace) + token.start;
+    const start = key < prefix ? prefix : key;
+    if (token.revision === -1) return this.#listPresent(prefix, request, start);
     // The page before may come from a server that was ahead of this one.
     await this.#reader.reach(String(token.revision));
-    return this.#listAt(prefix, request, token.revision, token.start);
+    return this.#listAt(prefix, request, token.revision, start);
   }
 
   async #listAt(prefix: string, request: ListRequest, at: Revision, start: string): Promise<Listed> {
@@ -155,10 +159,10 @@ export class ObjectLists {
         read += range.entries.length;
         return range;
       }
-      if (start === "") throw expired("The resourceVersion for the provided list is too old.");
+      if (request.continue === "") throw expired("The resourceVersion for the provided list is too old.");
       throw expiredContinue(
         "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
-        encodeContinue({ revision: -1, start }),
+        this.#token(request, start, -1),
       );
     });
     countList(this.counts.past, read, listed.entries.length);
@@ -176,23 +180,31 @@ export class ObjectLists {
     read: (from: string, count: number | undefined) => Promise<Range>,
   ): Promise<Listed> {
     const { limit, filter, name, caller } = request;
-    if (name !== undefined && (request.namespace !== "" || !this.#reader.definition.namespaced)) {
+    const { namespace, selectedNamespace = namespace } = request;
+    if (name !== undefined && (selectedNamespace !== "" || !this.#reader.definition.namespaced)) {
       const key = `${prefix}${name}`;
-      const range = await read(key, 1);
-      const conversions = await this.#reader.convertWithWebhook(range.entries, caller);
-      const entry = range.entries[0];
+      const range = await read(start < key ? key : start, request.continue === "" ? 1 : 2);
+      const [entry, following] = range.entries;
+      const conversions = await this.#reader.convertWithWebhook(range.entries.slice(0, 1), caller);
       const isMatch = entry !== undefined && entry.key === key && (filter === undefined || filter(entry));
-      const entries = isMatch ? [entry] : [];
-      return { entries, revision: range.revision, continue: "", remainingItemCount: undefined, conversions };
+      // Upstream: only a list that is continued goes through objects one by one, and may stop before the end.
+      const isCut = request.continue !== "" && isMatch && limit === 1 && following !== undefined;
+      return {
+        entries: isMatch ? [entry] : [],
+        revision: range.revision,
+        continue: isCut ? this.#next(request, entry, range.revision) : "",
+        remainingItemCount: undefined,
+        conversions,
+      };
     }
-    let from = prefix + start;
+    let from = start;
     if (filter === undefined) {
       const range = await read(from, limit === 0 ? undefined : limit);
       const last = range.entries.at(-1);
       return {
         entries: range.entries,
         revision: range.revision,
-        continue: range.more && last !== undefined ? this.#next(prefix, last, range.revision) : "",
+        continue: range.more && last !== undefined ? this.#next(request, last, range.revision) : "",
         remainingItemCount: range.more ? range.remaining : undefined,
         conversions: await this.#reader.convertWithWebhook(range.entries, caller),
       };
@@ -214,7 +226,7 @@ export class ObjectLists {
           return {
             entries,
             revision: range.revision,
-            continue: more ? this.#next(prefix, entry, range.revision) : "",
+            continue: more ? this.#next(request, entry, range.revision) : "",
             remainingItemCount: undefined,
             conversions,
           };
@@ -230,7 +242,12 @@ export class ObjectLists {
     }
   }
 
-  #next(prefix: string, last: Entry, revision: Revision): string {
-    return encodeContinue({ revision, start: `${last.key.slice(prefix.length)}\0` });
+  #next(request: ListRequest, last: Entry, revision: Revision): string {
+    return this.#token(request, `${last.key}\0`, revision);
+  }
+
+  /** Returns the token for a page that starts at a key. */
+  #token({ namespace }: ListRequest, key: string, revision: Revision): string {
+    return encodeContinue({ revision, start: key.slice(this.#reader.collection(namespace).length) });
   }
 }

@@ -254,14 +254,15 @@ export class ObjectWriter {
     const ruleErrors = (await hooks.checkRules?.(next, old, errors, attributes)) ?? [];
     this.#check(next, [
       ...validateObjectMetaUpdate(next.metadata, old.metadata, {
-        standardFinalizers: definition.anyFinalizers !== true,
+        standardFinalizers: definition.anyFinalizers !== true && hooks.takesAnyFinalizers !== true,
+        generateNameRule: hooks.checksGenerateName === true ? definition.nameRule : undefined,
       }),
       ...errors,
       ...ruleErrors,
     ]);
     for (const text of hooks.warningsOnUpdate?.(next, old, attributes) ?? []) attributes.context.warn(text);
     await options.validate?.(next, old);
-    return next;
+    return hooks.complete?.(next) ?? next;
   }
 
   /** Replaces an entry by `next`, or removes it when neither a finalizer nor a grace period keeps it any more. */
