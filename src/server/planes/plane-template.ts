@@ -12,6 +12,7 @@ import { timestampOf } from "#meta/time.ts";
 import { encodedBytes, encodedObject, parseObject } from "#registry/stored-object.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Unversioned } from "#storage/log-store.ts";
+import type { PlaneCredentials } from "../credentials.ts";
 import type { CacheRanges, CacheWriter, Encoded } from "#storage/watch-cache.ts";
 
 /** The beginning of all keys. */
@@ -38,6 +39,11 @@ interface PlaneValues {
 }
 
 type TemplateValues = Pick<PlaneValues, "frontProxyAuthority">;
+
+/** Returns the values of a plane with these credentials. */
+export const templateValues = ({ frontProxy }: Pick<PlaneCredentials, "frontProxy">): TemplateValues => ({
+  frontProxyAuthority: frontProxy.ca.certificate,
+});
 
 /** The texts that the objects of one plane have of their own. */
 interface OwnTexts extends TemplateValues {
