@@ -4,6 +4,7 @@
  */
 import type { Schema } from "#schema/schema.ts";
 import type { Clock } from "#std/clock.ts";
+import { pieceLength } from "#std/byte-pieces.ts";
 import { Yielder } from "#std/cooperative.ts";
 import type { EncodableList } from "./encoding.ts";
 import { KeptBytes } from "./kept-bytes.ts";
@@ -11,8 +12,8 @@ import { messageWriter } from "./protobuf-message.ts";
 import { ProtobufWriter } from "./protobuf-writer.ts";
 
 /** The bytes of JSON from which a chunk is made, at least where it may end, and at most but for a large item. */
-const chunkWeightMin = 32 * 1024;
-const chunkWeightMax = 128 * 1024;
+const chunkWeightMin = (5 / 8) * pieceLength;
+const chunkWeightMax = (3 / 2) * pieceLength;
 /** The maximum memory of chunks that are kept for later lists, and the part of it for one list: others have the rest. */
 const keptBytesMax = 64 * 1024 * 1024;
 const keptOfListMax = keptBytesMax / 2;

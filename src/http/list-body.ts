@@ -9,13 +9,12 @@ import type { EncodableList } from "#codec/encoding.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { servingRulesOf } from "#registry/serving-rules.ts";
 import { layoutOf, type StoredObjects } from "#registry/stored-object.ts";
-import { type Chunk, type BytePieces, wholeBytesMax } from "#std/byte-pieces.ts";
+import { type Chunk, type BytePieces, pieceLength, wholeBytesMax } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Yielder } from "#std/cooperative.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 
-const pieceLength = 64 * 1024;
 const comma = 0x2c;
 const brace = 0x7b;
 

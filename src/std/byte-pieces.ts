@@ -3,6 +3,9 @@
 /** The length up to which a body is sent in one write, such as a page of a hundred objects; it is best made as one piece. */
 export const wholeBytesMax = 256 * 1024;
 
+/** The length in bytes of the writes that carry a longer body, and about that of the chunks that are kept for it. */
+export const pieceLength = 128 * 1024;
+
 /** Bytes produced piece by piece, so that a large list is never in memory twice. */
 export interface BytePieces extends Iterable<Buffer> {
   /** The sum of the lengths of all pieces, known before the first piece is made. */

@@ -5,7 +5,7 @@
 import type { Clock } from "#std/clock.ts";
 import type { LinkedList, Node } from "#std/linked-list.ts";
 import { type Reply, slowMs, type StreamSink, type Tunnel } from "#http/api-request.ts";
-import { type Chunk, type Chunks, type BytePieces, wholeBytesMax } from "#std/byte-pieces.ts";
+import { type Chunk, type Chunks, type BytePieces, pieceLength, wholeBytesMax } from "#std/byte-pieces.ts";
 import { tellClosed } from "./channel-sink.ts";
 import type { Gzip } from "./gzip.ts";
 import type { HeaderNames } from "./header-names.ts";
@@ -30,8 +30,6 @@ export interface ReplySettings {
 
 /** The length in bytes above which a compressible reply is compressed; upstream's threshold. */
 const compressAbove = 128 * 1024;
-/** The size in bytes of the writes that carry a long body. */
-export const pieceLength = 64 * 1024;
 
 /**
  * One exchange from the request to the last byte. `done` is called once, when no more will be written: the reply was
@@ -358,17 +356,20 @@ function totalLength(buffers: readonly Buffer[]): number {
   return length;
 }
 
-/** Yields the same bytes in pieces of about 64 KiB: small buffers are joined, long ones are cut. */
+/** The length from which a buffer is sent by itself: to join longer ones costs more than to write more often. */
+export const longLength = pieceLength / 4;
+
+/** Yields the same bytes in pieces of at most `pieceLength`: small buffers are joined, long ones are cut. */
 export function* piecesOf(buffers: Iterable<Buffer>): Generator<Buffer, void, undefined> {
   let small: Buffer[] = [];
   let joined = 0;
   for (const buffer of buffers) {
-    if (joined + buffer.length > pieceLength) {
+    if (buffer.length >= longLength || joined + buffer.length > pieceLength) {
       if (joined > 0) yield small.length === 1 ? small[0]! : Buffer.concat(small, joined);
       small = [];
       joined = 0;
     }
-    if (buffer.length > pieceLength) {
+    if (buffer.length >= longLength) {
       for (let at = 0; at < buffer.length; at += pieceLength) yield buffer.subarray(at, at + pieceLength);
     } else {
       small.push(buffer);
