@@ -8,7 +8,7 @@ import { isSea } from "node:sea";
 import { openHealthOnly } from "#transport/health-only.ts";
 import { shellWord } from "#meta/printed-command.ts";
 import { reasonOf } from "#std/system-error.ts";
-import { type Flag, list, optional, parseArguments, printHelp } from "#std/flags.ts";
+import { boolean, type Flag, list, optional, parseArguments, printHelp } from "#std/flags.ts";
 import { linkKubectl } from "./link-kubectl.ts";
 import type { ServerSettings } from "#server/options.ts";
 import { type Command, commandOf } from "./command.ts";
@@ -73,14 +73,30 @@ export const kubeApiserver = commandOf((args) =>
 const isEtcdServers = (arg: string): boolean => arg === "--etcd-servers" || arg.startsWith("--etcd-servers=");
 const isFlagWithValue = (arg: string): boolean => arg.startsWith("-");
 
-const etcdFlag = (name: string): Flag<string | undefined> =>
-  optional([name, "Etcd"], "value", "Accepted, and not looked at.");
+/**
+ * Flags of etcd 3.5 about how it stores, compacts, replicates and logs. Suites tune these, and they mean nothing to a
+ * program that stores nothing. Flags about TLS and users are not among them, since clients would connect otherwise.
+ */
+const etcdValues = `
+  advertise-client-urls data-dir initial-advertise-peer-urls initial-cluster initial-cluster-state initial-cluster-token
+  listen-metrics-urls listen-peer-urls name wal-dir auto-compaction-mode auto-compaction-retention backend-batch-interval
+  backend-batch-limit backend-bbolt-freelist-type election-timeout experimental-compaction-batch-limit
+  experimental-watch-progress-notify-interval heartbeat-interval max-concurrent-streams max-request-bytes max-snapshots
+  max-txn-ops max-wals quota-backend-bytes snapshot-count log-level log-outputs logger metrics
+`;
+const etcdSwitches = ["enable-pprof", "force-new-cluster", "pre-vote", "strict-reconfig-check", "unsafe-no-fsync"];
+
+const ignored = "Accepted, and not looked at.";
 
 const etcdFlags = {
+  ...Object.fromEntries<Flag<unknown>>([
+    ...etcdValues
+      .trim()
+      .split(/\s+/)
+      .map((name) => [name, optional([name, "Etcd"], "value", ignored)] as const),
+    ...etcdSwitches.map((name) => [name, boolean([name, "Etcd"], false, ignored)] as const),
+  ]),
   listenClientUrls: list(["listen-client-urls", "Etcd"], "urls", "Where it answers /health."),
-  advertiseClientUrls: etcdFlag("advertise-client-urls"),
-  dataDir: etcdFlag("data-dir"),
-  listenPeerUrls: etcdFlag("listen-peer-urls"),
 };
 
 /** Runs `binnacle etcd`: answers health checks until a signal arrives. */

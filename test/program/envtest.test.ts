@@ -8,8 +8,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { temporaryFolder } from "../harness.ts";
-import { runProgram } from "./program.ts";
+import { freePort } from "../go-program.ts";
+import { eventually, temporaryFolder } from "../harness.ts";
+import { runProgram, startProgram } from "./program.ts";
 
 const suite = fileURLToPath(new URL("../envtest/", import.meta.url));
 
@@ -51,6 +52,24 @@ test("binnacle envtest links the kubectl of the path, and prints the folder alon
   const linked = await runProgram(["envtest", assets], folder, { PATH: tools });
   assert.deepEqual([linked.code, linked.stdout, linked.stderr], [0, `${assets}\n`, ""]);
   assert.equal(spawnSync(join(assets, "kubectl"), { encoding: "utf8" }).stdout, "mine\n");
+});
+
+test("the etcd of suites takes etcd's flags about storage and logs, and answers health checks", async (t) => {
+  const flags = ["--data-dir=x", "--unsafe-no-fsync", "--quota-backend-bytes", "1000", "--log-level=warn"];
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const { child, ended } = startProgram(["etcd", `--listen-client-urls=${url}`, ...flags], temporaryFolder());
+  t.after(() => child.kill());
+  const failed = ended.then(({ stderr }) => Promise.reject(new Error(stderr)));
+  const answer = await Promise.race([eventually(async () => fetch(`${url}/health`)), failed]);
+  assert.deepEqual(await answer.json(), { health: "true" });
+  child.kill();
+  await assert.rejects(failed, { message: "" });
+});
+
+test("the etcd of suites refuses a flag that would change how clients connect", async () => {
+  const { code, stderr } = await runProgram(["etcd", "--client-cert-auth"], temporaryFolder());
+  assert.equal(code, 1);
+  assert.match(stderr, /^binnacle: unknown flag --client-cert-auth/);
 });
 
 test("binnacle envtest says what it needs", async () => {

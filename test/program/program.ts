@@ -42,18 +42,26 @@ function waitForExit(child: ChildProcess): Promise<Ended> {
   });
 }
 
-export interface Serving {
+interface Running {
   readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+}
+
+/** Starts `binnacle`; the caller ends it. */
+export function startProgram(args: readonly string[], folder: string): Running {
+  const child = spawnProgram(args, folder);
+  return { child, ended: waitForExit(child) };
+}
+
+export interface Serving extends Running {
   readonly url: string;
   readonly port: number;
   readonly kubeconfig: string;
-  readonly ended: Promise<Ended>;
 }
 
 /** Starts a server on a free port and waits until it prints its address. */
 export async function serveProgram(folder: string, ...args: readonly string[]): Promise<Serving> {
-  const child = spawnProgram(["serve", "-o", "json", "--secure-port=0", ...args], folder);
-  const ended = waitForExit(child);
+  const { child, ended } = startProgram(["serve", "-o", "json", "--secure-port=0", ...args], folder);
   const line = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout! }).once("line", resolve);
     void ended.then(({ code, stderr }) => reject(new Error(`ended with ${code}: ${stderr}`)));
