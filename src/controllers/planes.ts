@@ -133,14 +133,14 @@ async function keepDefinition(client: RestClient, domain: ApiDomain): Promise<vo
 async function work(
   environment: ControllerEnvironment,
   access: PlaneAccess,
-  plane: PlaneObject,
+  found: PlaneObject,
   later: (ms: number) => void,
 ): Promise<void> {
   const { client, domain } = environment;
-  const path = objectPath(collectionOf(domain), plane.metadata);
-  const { name = "", uid = "", finalizers = [], resourceVersion = "" } = plane.metadata;
+  const path = objectPath(collectionOf(domain), found.metadata);
+  const { name = "", uid = "", finalizers = [], resourceVersion = "" } = found.metadata;
   const finalizer = finalizerOf(domain);
-  if (plane.metadata.deletionTimestamp !== undefined) {
+  if (found.metadata.deletionTimestamp !== undefined) {
     if (!finalizers.includes(finalizer)) return;
     await remove(environment, access, name, uid);
     const rest = finalizers.filter((one) => one !== finalizer);
@@ -148,10 +148,9 @@ async function work(
     return;
   }
   // A plane without the finalizer could not be removed with its object.
-  if (!finalizers.includes(finalizer)) {
-    await client.patch(path, { metadata: { resourceVersion, finalizers: [...finalizers, finalizer] } });
-    return;
-  }
+  const plane = finalizers.includes(finalizer)
+    ? found
+    : await client.patch<PlaneObject>(path, { metadata: { resourceVersion, finalizers: [...finalizers, finalizer] } });
   let made: MadePlane;
   try {
     made = await access.make(askedBy(plane));
@@ -187,7 +186,9 @@ async function keepSecret(client: RestClient, domain: ApiDomain, plane: PlaneObj
   const { name: planeName = "", uid = "" } = plane.metadata;
   const [name, namespace] = [secretName(planeName), domain.rename("kube-system")];
   const data = { kubeconfig: Buffer.from(kubeconfig).toString("base64") };
-  const present = await ignoreNotFound(client.get<Secret>(`${secretsOf(domain)}/${name}`));
+  // A new plane has no Secret yet, as a rule.
+  const isNew = plane.status?.kubeconfigSecret === undefined;
+  const present = isNew ? undefined : await ignoreNotFound(client.get<Secret>(`${secretsOf(domain)}/${name}`));
   if (present?.data?.["kubeconfig"] === data.kubeconfig) return { namespace, name };
   const apiVersion = `${planeGroup(domain)}/${planeVersion}`;
   await client.apply<Secret>(`${secretsOf(domain)}/${name}`, "binnacle-planes", {

@@ -127,10 +127,15 @@ export function writePrivate(folder: string, path: string, content: string): voi
  * `StartError`.
  */
 export async function writePrivateFiles(folder: string, files: Iterable<readonly [path: string, content: string]>) {
+  /** The making of each folder, which several files are in. */
+  const folders = new Map<string, Promise<unknown>>();
   const write = async ([path, content]: readonly [string, string]): Promise<void> => {
     const file = join(folder, path);
+    const own = dirname(file);
+    const made = folders.get(own) ?? mkdir(own, { recursive: true, mode: 0o700 });
+    folders.set(own, made);
     try {
-      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      await made;
       await writeFile(`${file}.new`, content, { mode: 0o600, flush: true });
       await rename(`${file}.new`, file);
     } catch (error) {

@@ -1,7 +1,6 @@
 /** Writes and signs X.509 certificates. Source: RFC 5280. docs/dependencies.md gives the reasons for these packages. */
 import { createHash, createPublicKey, type KeyObject, sign, type X509Certificate } from "node:crypto";
 import { isIPv4 } from "node:net";
-import { type BaseBlock, BitString, Constructed, fromBER, Integer, Sequence } from "asn1js";
 import { AsnParser, AsnSerializer, OctetString } from "@peculiar/asn1-schema";
 import {
   AlgorithmIdentifier,
@@ -147,31 +146,38 @@ interface Body {
 
 function signBody(content: Body, key: KeyObject, random: Random): string {
   const { issuer, subject, publicKey, extensions, notBeforeMs, notAfterMs } = content;
-  const [algorithm, digest] = signatureAlgorithm(key);
-  const body = new Sequence({
-    value: [
-      taggedBlock(0, new Integer({ value: version3 })),
-      new Integer({ valueHex: serialNumber(random) }),
-      AsnSerializer.toASN(algorithm),
-      asItIs(issuer),
-      AsnSerializer.toASN(new Validity({ notBefore: new Date(notBeforeMs), notAfter: new Date(notAfterMs) })),
-      asItIs(subject),
-      asItIs(publicKey),
-      taggedBlock(3, AsnSerializer.toASN(new Extensions([...extensions]))),
-    ],
-  });
-  const signature = new BitString({ valueHex: sign(digest, Buffer.from(body.toBER()), key) });
-  const whole = new Sequence({ value: [body, AsnSerializer.toASN(algorithm), signature] });
-  return printPem("CERTIFICATE", Buffer.from(whole.toBER()));
+  const [identifier, digest] = signatureAlgorithm(key);
+  const algorithm = write(identifier);
+  // The parts are DER already: an encoder would read them, and write them once for the signature and once more.
+  const body = element(sequenceTag, [
+    version3,
+    element(integerTag, [serialNumber(random)]),
+    algorithm,
+    issuer,
+    write(new Validity({ notBefore: new Date(notBeforeMs), notAfter: new Date(notAfterMs) })),
+    subject,
+    publicKey,
+    element(extensionsTag, [write(new Extensions([...extensions]))]),
+  ]);
+  const signature = element(bitStringTag, [noUnusedBits, sign(digest, body, key)]);
+  return printPem("CERTIFICATE", element(sequenceTag, [body, algorithm, signature]));
 }
 
-const asItIs = (der: Buffer): BaseBlock => fromBER(der, { parseEmbedded: false }).result;
+/** The tags of elements of a certificate; that of extensions is 3, specific to the context and constructed. */
+const [sequenceTag, integerTag, bitStringTag, extensionsTag] = [0x30, 0x02, 0x03, 0xa3];
+/** Version 3 in its element; versions are counted from zero. */
+const version3 = Buffer.from([0xa0, 3, integerTag, 1, 2]);
+/** The first byte of a bit string whose bits are whole bytes. */
+const noUnusedBits = Buffer.from([0]);
 
-/** The number of version 3, since versions are counted from zero. */
-const version3 = 2;
-
-const taggedBlock = (tagNumber: number, value: BaseBlock): Constructed =>
-  new Constructed({ idBlock: { tagClass: 3, tagNumber }, value: [value] });
+/** Returns the DER of an element with this content. */
+function element(tag: number, content: readonly Buffer[]): Buffer {
+  const length = content.reduce((sum, part) => sum + part.length, 0);
+  const bytes: number[] = [];
+  for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) bytes.unshift(rest % 256);
+  const head = length < 128 ? [tag, length] : [tag, 0x80 | bytes.length, ...bytes];
+  return Buffer.concat([Buffer.from(head), ...content]);
+}
 
 /** Returns the identifier and the digest with which a key signs. Throws for keys that cannot sign. */
 function signatureAlgorithm(key: KeyObject): readonly [AlgorithmIdentifier, digest: string | null] {
