@@ -303,11 +303,12 @@ const responseStatus = ({ status, message, reason, details, code }: Partial<Stat
   ...(code === undefined ? {} : { code }),
 });
 
-/** Returns the `Status` of a reply; only failures and deletes answer with one. */
+/** Returns the `Status` of a reply; only failures, deletes and some actions (evictions, bindings) answer with one. */
 function statusOf({ method }: ApiRequest, { code, object }: Reply): Partial<Status> | undefined {
-  if ((code < 400 && method !== "DELETE") || object === undefined) return undefined;
-  const { value } = object;
-  return "kind" in value && value.kind === "Status" ? (value as Partial<Status>) : undefined; // made by this server
+  if ((code < 400 && method !== "DELETE" && method !== "POST") || object === undefined) return undefined;
+  const status = object.value as Partial<Status>; // no more than the type is read of another object
+  // No custom resource has this version.
+  return status.kind === "Status" && status.apiVersion === "v1" ? status : undefined;
 }
 
 /** Content that cannot be decoded or encoded is left out of the event. */

@@ -55,6 +55,45 @@ void test("a request is counted with upstream's labels, its time and its size", 
   assert.match(lines("apiserver_response_sizes_sum")[0]!, / 1500$/);
 });
 
+void test("the label of a verb says what a request does, not its method", () => {
+  const { requests, lines } = requestMetrics(new Set(["persistentvolumeclaims", "pods"]));
+  const url = claims.path;
+  const patch = { ...claims, verb: "patch" };
+  const headers = { "content-type": "application/apply-patch+yaml; charset=utf-8" };
+  requests.record({ info: patch, url, headers }, 200, 0.01, 10);
+  requests.record({ info: patch, url, headers: { "content-type": "application/json-patch+json" } }, 200, 0.01, 10);
+  const pod = { ...claims, resource: "pods" };
+  for (const [subresource, verb] of [
+    ["log", "get"],
+    ["exec", "create"],
+    ["proxy", "deletecollection"],
+    ["status", "get"],
+  ] as const) {
+    requests.record({ info: { ...pod, subresource, verb }, url, bodyBytes: 5 }, 200, 0.01, 10);
+  }
+  requests.record({ info: { ...claims, name: "", verb: "deletecollection" }, url, bodyBytes: 5 }, 200, 0.01, 10);
+  requests.record({ info: { ...claims, verb: "list" }, url }, 200, 0.01, 10);
+  const seen = lines("apiserver_request_total").map((line) => {
+    const of = (label: string): string => new RegExp(`${label}="(\\w*)"`).exec(line)![1]!;
+    return [of("verb"), of("subresource"), of("scope")].join(" ");
+  });
+  assert.deepStrictEqual(seen, [
+    "APPLY  resource",
+    "PATCH  resource",
+    "CONNECT log resource",
+    "CONNECT exec resource",
+    "CONNECT proxy resource",
+    "GET status resource",
+    "DELETE  namespace",
+    "LIST  namespace",
+  ]);
+  assert.deepStrictEqual(lines("apiserver_request_body_size_bytes_count"), [
+    'apiserver_request_body_size_bytes_count{resource="persistentvolumeclaims",verb="patch"} 0',
+    'apiserver_request_body_size_bytes_count{resource="persistentvolumeclaims",verb="delete_collection"} 1',
+  ]);
+  assert.strictEqual(lines("apiserver_response_sizes_count").length, 2, "of reads alone");
+});
+
 void test("durations are also counted without the time in queues and of webhooks, and by the field validation of writes", () => {
   const { requests, lines } = requestMetrics();
   requests.record({ info: claims, url: claims.path, queuedMs: 700, webhooksMs: 200 }, 200, 1, 10);

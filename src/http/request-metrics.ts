@@ -31,7 +31,9 @@ export interface WatchMetrics {
 }
 
 /** The parts of a request that are counted. */
-type RecordedRequest = Pick<ApiRequest, "info" | "url" | "queuedMs" | "webhooksMs" | "bodyBytes" | "isOwn">;
+/** The parts of a request that its labels are made of. */
+type LabelledRequest = Pick<ApiRequest, "info" | "url"> & Partial<Pick<ApiRequest, "headers">>;
+type RecordedRequest = LabelledRequest & Pick<ApiRequest, "queuedMs" | "webhooksMs" | "bodyBytes" | "isOwn">;
 
 interface Recorder {
   readonly labels: readonly string[];
@@ -39,7 +41,8 @@ interface Recorder {
   readonly duration: Histogram;
   /** The duration without the time in queues and of admission webhooks. */
   readonly sliDuration: Histogram;
-  readonly size: Histogram;
+  /** The sizes of answers to reads. */
+  readonly size: Histogram | undefined;
   /** The sizes of bodies; `undefined` for requests without one, or about what is not served. */
   readonly bodySize: Histogram | undefined;
   /** Counts requests that the server sends itself; made by the first one. */
@@ -64,7 +67,7 @@ const verbLabels: Readonly<Record<string, string>> = {
   update: "PUT",
   patch: "PATCH",
   delete: "DELETE",
-  deletecollection: "DELETECOLLECTION",
+  deletecollection: "DELETE",
   post: "POST",
   put: "PUT",
   head: "HEAD",
@@ -160,7 +163,7 @@ export class RequestMetrics {
     this.#watchSizes = watches.sizes;
     this.#deprecated = metrics.gauge({
       name: "apiserver_requested_deprecated_apis",
-      help: "1 for each deprecated API that clients have used, with the release that removes it.",
+      help: "[STABLE] 1 for each deprecated API that clients have used, with the release that removes it.",
       labels: ["group", "version", "resource", "subresource", "removed_release"],
       ...servedOnly(0),
     });
@@ -186,7 +189,7 @@ export class RequestMetrics {
     const othersMs = (request.queuedMs ?? 0) + (request.webhooksMs ?? 0);
     recorder.sliDuration.observe(Math.max(0, seconds - othersMs / 1000));
     if (isWrite(request.info)) this.#byFieldValidation.get(fieldValidationOf(request.url))?.observe(seconds);
-    recorder.size.observe(bytes);
+    recorder.size?.observe(bytes);
     if (request.bodyBytes !== undefined) recorder.bodySize?.observe(request.bodyBytes);
     if (request.isOwn === true) (recorder.own ??= this.#ownCounter(recorder.labels)).add();
   }
@@ -199,12 +202,12 @@ export class RequestMetrics {
   }
 
   /** Counts a request that was refused to protect the server (429, or a time-out). */
-  terminated(request: Pick<ApiRequest, "info" | "url">, code: number): void {
+  terminated(request: LabelledRequest, code: number): void {
     this.#terminations.with(...this.#recorder(request).labels, String(code)).add();
   }
 
   /** Returns the gauge of long-running requests of this sort: add 1 now and -1 at the end. */
-  longRunning(request: Pick<ApiRequest, "info" | "url">): Gauge {
+  longRunning(request: LabelledRequest): Gauge {
     const [verb, , ...target] = this.#recorder(request).labels;
     return this.#longRunning.with(verb!, ...target);
   }
@@ -237,27 +240,28 @@ export class RequestMetrics {
     }));
   }
 
-  #recorder(request: Pick<ApiRequest, "info" | "url">): Recorder {
+  #recorder(request: LabelledRequest): Recorder {
     const { info } = request;
+    const verb = verbOf(request);
     const dryRun = info.verb !== "get" && request.url.includes("dryRun=All") ? "All" : "";
     const scope = scopeOf(info);
     const target = info.isResourceRequest
       ? `${info.group}/${info.version}/${info.resource}/${info.subresource}`
       : info.path;
-    const key = `${info.verb} ${dryRun} ${scope} ${target}`;
-    return this.#recorders.get(key) ?? this.#makeRecorder(key, info, dryRun, scope);
+    const key = `${info.verb} ${verb} ${dryRun} ${scope} ${target}`;
+    return this.#recorders.get(key) ?? this.#makeRecorder(key, info, [verb, dryRun, scope]);
   }
 
-  #makeRecorder(key: string, info: RequestInfo, dryRun: string, scope: string): Recorder {
-    const labels = [verbLabels[info.verb] ?? "other", dryRun, ...this.#targetLabels(info, scope)];
-    const [verb, , ...target] = labels;
+  #makeRecorder(key: string, info: RequestInfo, [verb, dryRun, scope]: readonly [string, string, string]): Recorder {
+    const target = this.#targetLabels(info, scope);
+    const labels = [verb, dryRun, ...target];
     const recorder: Recorder = {
       labels,
       codes: new Map(),
       duration: this.#duration.with(...labels),
-      sliDuration: this.#sliDuration.with(verb!, ...target),
-      size: this.#sizes.with(verb!, ...target),
-      bodySize: bodyVerbs.has(info.verb) && target[2] !== "" ? this.#bodySizeOf(info) : undefined,
+      sliDuration: this.#sliDuration.with(verb, ...target),
+      size: readVerbs.has(verb) ? this.#sizes.with(verb, ...target) : undefined,
+      bodySize: bodyVerbs.has(info.verb) && verb !== connect && target[2] !== "" ? this.#bodySizeOf(info) : undefined,
       own: undefined,
     };
     if (this.#recorders.size >= recorderMax) this.#recorders.clear();
@@ -268,7 +272,7 @@ export class RequestMetrics {
   #bodySizeOf({ group, version, resource, subresource, verb }: RequestInfo): Histogram {
     const name = qualifiedResource({ group, resource });
     this.#bodyTargets.add(name, { group, version, resource, subresource });
-    return this.#bodySizes.with(name, verb);
+    return this.#bodySizes.with(name, verb === "deletecollection" ? "delete_collection" : verb);
   }
 
   /** Returns the labels: group, version, resource, subresource, scope, component. */
@@ -280,6 +284,20 @@ export class RequestMetrics {
     const first = info.path.split("/", 2)[1] ?? "";
     return ["", "", "", knownPaths.has(first) ? `/${first}` : "", "", ""];
   }
+}
+
+const connect = "CONNECT";
+const apply = "APPLY";
+/** The labels of requests whose answers are measured. */
+const readVerbs = new Set(["GET", "LIST", "WATCH"]);
+/** Subresources of the core group by which another server answers; no other kind has one of these names there. */
+const connections = new Set(["attach", "exec", "log", "portforward", "proxy"]);
+
+/** Returns the label of a request's verb, which says more than its method. */
+function verbOf({ info, headers }: LabelledRequest): string {
+  if (info.isResourceRequest && info.group === "" && connections.has(info.subresource)) return connect;
+  if (info.verb === "patch" && headers?.["content-type"]?.startsWith("application/apply-patch") === true) return apply;
+  return verbLabels[info.verb] ?? "other";
 }
 
 /** The verbs whose bodies are counted. */
@@ -397,7 +415,8 @@ const servedAlone = (before: number, isServed: RequestMetricsOptions["isServed"]
 
 /** Returns the scope of a request in upstream's words: one object, a namespace, or the cluster. */
 function scopeOf(info: RequestInfo): string {
-  if (info.name !== "" || info.verb === "create") return "resource";
+  // A list of the object that a selector names is one of its collection.
+  if ((info.name !== "" && info.verb !== "list") || info.verb === "create") return "resource";
   if (info.namespace !== "") return "namespace";
   return info.isResourceRequest ? "cluster" : "";
 }

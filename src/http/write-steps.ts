@@ -95,11 +95,15 @@ export function inNamespace(scope: Scope, object: Unstructured): Unstructured {
 
 /** Drops system fields that clients must not set in a create, before ownership is recorded. */
 export function withoutSystemFields(object: Unstructured): Unstructured {
-  const { deletionTimestamp, deletionGracePeriodSeconds } = object.metadata;
-  if (deletionTimestamp === undefined && deletionGracePeriodSeconds === undefined) return object;
-  const { deletionTimestamp: _deletion, deletionGracePeriodSeconds: _grace, ...metadata } = object.metadata;
+  const { creationTimestamp = null } = object.metadata;
+  if (creationTimestamp === null && systemFields.every((field) => object.metadata[field] === undefined)) return object;
+  const metadata: Record<string, unknown> = { ...object.metadata };
+  for (const field of systemFields) delete metadata[field];
+  if (creationTimestamp !== null) metadata["creationTimestamp"] = null; // the zero time
   return { ...object, metadata };
 }
+
+const systemFields = ["deletionGracePeriodSeconds", "deletionTimestamp", "selfLink", "uid"] as const;
 
 /** Checks that the name in a body is that of the URL. */
 export function checkName(scope: Scope, object: Unstructured): void {

@@ -426,6 +426,17 @@ withAudit(
     const reviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     (await on.api.post(reviews, { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" })).expect(201);
     assert.equal(on.of(reviews).at(-1)?.responseObject?.kind, "SelfSubjectReview");
+    const { ns } = await on.api.createNamespace();
+    const pods = `/api/v1/namespaces/${ns}/pods`;
+    const spec = { containers: [{ name: "c", image: "i" }] };
+    (await on.api.post(pods, { metadata: { name: "p" }, spec })).expect(201);
+    const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "p" } };
+    (await on.api.post(`${pods}/p/eviction?dryRun=All`, eviction)).expect(201);
+    assert.deepEqual(on.of(`${pods}/p/eviction?dryRun=All`).at(-1)?.responseStatus, {
+      metadata: {},
+      status: "Success",
+      code: 201,
+    });
   },
 );
 

@@ -121,6 +121,21 @@ inBothDomains("the server gives out the uid, a random one, and it never changes 
   );
 });
 
+inBothDomains("reviews and token requests drop what only the server sets [META-08] [META-11]", async (api) => {
+  const { ns } = await api.createNamespace();
+  const metadata = { uid: "x", creationTimestamp: "2020-01-01T00:00:00Z", selfLink: "/x" };
+  const dropped = { "metadata.uid": absent, "metadata.creationTimestamp": null, "metadata.selfLink": absent };
+  const access = { user: "u", nonResourceAttributes: { path: "/a", verb: "get" } };
+  (await api.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", { metadata, spec: access })).expect(
+    201,
+    dropped,
+  );
+  const reviews = "/apis/authentication.k8s.io/v1/tokenreviews";
+  (await api.post(reviews, { metadata, spec: { token: "x" } })).expect(201, dropped);
+  const tokens = `/api/v1/namespaces/${ns}/serviceaccounts/default/token`;
+  (await api.post(tokens, { metadata, spec: {} })).expect(201, { "metadata.uid": absent, "metadata.selfLink": absent });
+});
+
 inBothDomains("a PUT that names the uid of an object that is gone conflicts with that", async (api) => {
   const { claims, configMaps } = await api.createNamespace();
   for (const [path, body] of [
