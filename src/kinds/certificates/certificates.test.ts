@@ -228,7 +228,7 @@ test("a trust bundle holds authorities, each once, of one signer for good", () =
     assert.deepEqual(bundles.refuseCreate(bundle(trustBundle)), expected);
   const invalid = 'spec.trustBundle: Invalid value: "<value omitted>": ';
   check(authority);
-  check("", "spec.trustBundle: Required value: at least one trust anchor must be provided");
+  check("", `${invalid}at least one trust anchor must be provided`);
   check(leaf, `${invalid}entry 0 does not have the CA bit set`);
   check(authority + authority, `${invalid}duplicate trust anchor (indices [0 1])`);
   check(authority.replaceAll("CERTIFICATE", "KEY"), `${invalid}entry 0 has bad block type: KEY`);

@@ -1,7 +1,7 @@
 /** ClusterTrustBundle: trusted certificates, with or without a signer. */
 import { X509Certificate } from "node:crypto";
 import type { ClusterTrustBundle } from "#api/certificates/v1alpha1.ts";
-import { type FieldError, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { pemBlocks } from "#std/pem.ts";
 import { nameColumn, orNone, text } from "../cells.ts";
@@ -49,7 +49,7 @@ function validateBundle(bundle: string): FieldError[] {
     if (first === undefined) seen.set(key, at);
     else errors.push(refuse(`duplicate trust anchor (indices [${first} ${at}])`));
   }
-  if (index === 0) errors.push(required(field, "at least one trust anchor must be provided"));
+  if (index === 0) errors.push(refuse("at least one trust anchor must be provided"));
   return errors;
 }
 
