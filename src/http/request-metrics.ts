@@ -30,9 +30,9 @@ export interface WatchMetrics {
   sent(bytes: number, count: number): void;
 }
 
-/** The parts of a request that are counted. */
 /** The parts of a request that its labels are made of. */
 type LabelledRequest = Pick<ApiRequest, "info" | "url"> & Partial<Pick<ApiRequest, "headers">>;
+/** The parts of a request that are counted. */
 type RecordedRequest = LabelledRequest & Pick<ApiRequest, "queuedMs" | "webhooksMs" | "bodyBytes" | "isOwn">;
 
 interface Recorder {
