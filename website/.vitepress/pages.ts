@@ -26,7 +26,10 @@ const examples = (): readonly string[] =>
     .filter((file) => existsSync(join(root, file)));
 
 export const groups: readonly Group[] = [
-  { title: "Start", pages: ["README.md", "docs/install.md", "docs/from-a-cluster.md", "docs/testing.md"] },
+  {
+    title: "Start",
+    pages: ["README.md", "docs/install.md", "docs/from-a-cluster.md", "docs/testing.md", "docs/testing-operators.md"],
+  },
   {
     title: "Use",
     pages: [
