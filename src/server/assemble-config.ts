@@ -68,6 +68,8 @@ export interface AssembleConfig extends ServerParts {
    * out: they start at once.
    */
   readonly firstWork?: Promise<void> | undefined;
+  /** Returns the handler of the requests of controllers, which does its work by this one; left out: it is this one. */
+  readonly handlesOwn?: ((handle: Assembled["handle"]) => Assembled["handle"]) | undefined;
   /** Aborted when the server ends before its port, with the reason for clients. */
   readonly endOfService?: AbortSignal | undefined;
 }

@@ -42,7 +42,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const state = openState(config);
   const access = await openAccess(config, state, clients.server, ownUsers);
   const pipeline = await openPipeline(config, state, access, clients.server);
-  loopback.serve(pipeline.handle, ({ namespace, name }) => {
+  loopback.serve(config.handlesOwn?.(pipeline.handle) ?? pipeline.handle, ({ namespace, name }) => {
     const leases = state.storeOf("leases.coordination.k8s.io");
     if (leases === undefined) throw serviceUnavailable("this server has no Leases, so nobody can lead");
     return leases.key(namespace, name);

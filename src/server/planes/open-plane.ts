@@ -91,26 +91,30 @@ async function open(
   undo: (() => MaybePromise<void>)[],
 ): Promise<OpenedPlane> {
   const { clock, random } = host;
-  const { name, urls, issuers, place } = settings;
+  const { urls, issuers, place } = settings;
   const { folder } = place;
   const options = planeOptions(host.options, issuers, place);
   const marker = folder === undefined ? undefined : checkDataFolder(folder, options.apiDomain);
   const clientTrust = trustOf(credentials);
   const plans = await plansOf(host, options, credentials, clientTrust);
-  const log = host.log.with({ plane: name });
+  const own = { options, plans, folder, clientTrust, log: host.log.with({ plane: settings.name }) };
   // The store of a plane is that of one server, whichever of its processes has opened it.
-  const parts = { ...host, options, plans, log, folder, clientTrust, processes: undefined };
+  const parts = { ...host, ...own, processes: undefined };
   const end = new AbortController();
+  const share = host.turns.share();
   let assembled: Assembled | undefined;
   const observed = observe(parts, () => assembled);
   const started = observed.health.startupStep("start-server");
   const encryption = host.encryption && (await openEncryption(host.encryption, { ...parts, ...observed }));
   undo.push(() => encryption?.close());
   let stored: WatchCache | undefined;
-  const quota = quotaOf(host, settings, () => stored);
   const store = await openStore({
     ...parts,
-    bound: (log) => new QuotaLog(log, quota),
+    bound: (log) =>
+      new QuotaLog(
+        log,
+        quotaOf(host, settings, () => stored),
+      ),
     ...observed,
     isKeeper: true,
     // The deletion of a plane frees all of it.
@@ -143,22 +147,28 @@ async function open(
     adminToken: credentials.adminToken,
     url: urls[0],
     firstWork: firstWork?.promise,
+    handlesOwn: (handle) => share.handler(handle),
     endOfService: end.signal,
   });
-  if (marker?.holds.includes("store") !== true) await markFolder(folder, options);
-  await peers?.serve();
-  store.served?.();
+  await serve(parts, marker, { peers, store });
   started();
   const opened = { assembled, store, encryption, peers };
   const close = (): Promise<ReadonlySet<string>> => closeAll(host, options, opened);
-  const plane = new Plane({ host, assembled, cache, peers, end, close, wake: firstWork?.resolve });
+  const plane = new Plane({ host, assembled, cache, peers, share, end, close, wake: firstWork?.resolve });
   return { plane, assembled, cache };
 }
 
-/** Notes in a folder that it has a store from now on. */
-async function markFolder(folder: string | undefined, { apiDomain }: ServerOptions): Promise<void> {
-  if (folder === undefined) return;
-  await writePrivateFiles(folder, [markerFile(apiDomain, ["credentials", "store"])]);
+/** Notes in the folder of a plane that it has a store from now on, and tells others that the plane is served here. */
+async function serve(
+  { folder, options }: Pick<PlaneHost, "options"> & { readonly folder: string | undefined },
+  marker: ReturnType<typeof checkDataFolder>,
+  { peers, store }: Pick<OpenedParts, "peers" | "store">,
+): Promise<void> {
+  if (folder !== undefined && marker?.holds.includes("store") !== true) {
+    await writePrivateFiles(folder, [markerFile(options.apiDomain, ["credentials", "store"])]);
+  }
+  await peers?.serve();
+  store.served?.();
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The turns of planes: work is charged by its time, which a clock of the test measures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ApiRequest } from "#http/api-request.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { PlaneTurns } from "./plane-turns.ts";
 
@@ -25,7 +26,7 @@ function loop() {
   const turn = (): void => {
     for (const callback of later.splice(0)) callback();
   };
-  return { plane, turn, done, isQuiet: () => later.length === 0 };
+  return { plane, turn, turns, clock, done, isQuiet: () => later.length === 0 };
 }
 
 test("work of one plane is done at once until a turn of the loop is used up, and then in order", () => {
@@ -89,4 +90,38 @@ test("work that begins more work of its plane does not keep the loop", () => {
   for (const callback of later.splice(0)) callback();
   assert.ok(isDone);
   assert.ok(count <= begun + 3);
+});
+
+test("requests of a controller are charged to its plane, and so are the parts of long answers", async () => {
+  const { plane, turn, turns, clock, done } = loop();
+  const share = turns.share();
+  const work = (name: string): void => {
+    clock.advance(10);
+    done.push(name);
+  };
+  async function* pieces() {
+    for (let at = 0; at < 2; at++) {
+      work("part");
+      yield Buffer.from("x");
+    }
+  }
+  const handle = share.handler(() => {
+    work("request");
+    return { code: 200, chunks: { length: 2, [Symbol.asyncIterator]: pieces } };
+  });
+  const request = {} as ApiRequest; // the handler does not look at it
+  const reply = await handle(request);
+  const quiet = plane("quiet", 1);
+  const parts = reply.chunks![Symbol.asyncIterator]();
+  const waiting = [Promise.resolve(handle(request)), parts.next(), parts.next()];
+  quiet(1);
+  assert.deepEqual(done, ["request"]);
+  turn();
+  assert.equal(done[1], "quiet");
+  for (let at = 0; at < 5; at++) {
+    turn();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await Promise.all(waiting);
+  assert.deepEqual(done.slice(2), ["request", "part", "part"]);
 });

@@ -3,13 +3,17 @@
  * for it; then it waits, and in each following turn the plane goes first to which least of the measured time was given. So a
  * plane waits for one piece of work of the others, however many of theirs wait, and busy planes get equal times.
  *
- * A piece is what a request does before it first waits for something, or the next part of a body that is made while it is
- * written. What it does after it has waited (for the disk, another server) is not charged.
+ * A piece is what a request of a client or of a controller does before it first waits for something, or the next part of a body
+ * that is made while it is written. What it does after it has waited (for the disk, another server) is not charged, and what
+ * controllers do with events and answers is not either.
  */
+import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { Chunks } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
 import { Deque } from "#std/deque.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+
+type Handler = (request: ApiRequest) => MaybePromise<Reply>;
 
 /** The time of work in a turn of the event loop, after which sockets are read again. */
 const turnMs = 4;
@@ -114,8 +118,19 @@ export class PlaneShare {
       : (done as { readonly value: MaybePromise<T> }).value;
   }
 
+  /** Returns a handler that does its work in turns of the plane. The other one must not throw. */
+  handler(handle: Handler): Handler {
+    const divided = (reply: Reply): Reply =>
+      reply.chunks === undefined ? reply : { ...reply, chunks: this.#chunks(reply.chunks) };
+    return (request) =>
+      andThen(
+        this.result(() => handle(request)),
+        divided,
+      );
+  }
+
   /** Returns chunks that are made in turns of the plane. */
-  chunks(chunks: Chunks): Chunks {
+  #chunks(chunks: Chunks): Chunks {
     return {
       get length() {
         return chunks.length;

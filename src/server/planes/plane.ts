@@ -24,6 +24,8 @@ interface PlaneParts {
   readonly assembled: Assembled;
   readonly cache: WatchCache;
   readonly peers: Peers | undefined;
+  /** The share of the plane in the event loop. */
+  readonly share: PlaneShare;
   readonly end: AbortController;
   /** Closes everything, and resolves with the digests of the plane's bootstrap tokens. */
   readonly close: () => Promise<ReadonlySet<string>>;
@@ -46,8 +48,8 @@ export class Plane {
   /** The requests that were not answered yet, and the open streams. */
   readonly #running = new Set<ApiRequest>();
   readonly #seats: PlaneSeats;
-  /** The share of the plane in the event loop. */
-  readonly #share: PlaneShare;
+  /** Does the work of a request in turns of the plane. */
+  readonly #handle: Assembled["handle"];
   #usedMs: number;
   #isUntouched: boolean;
   #closing: Promise<ReadonlySet<string>> | undefined;
@@ -58,7 +60,7 @@ export class Plane {
     this.#usedMs = parts.host.clock.monotonic();
     this.#isUntouched = parts.wake !== undefined;
     this.#seats = new PlaneSeats(seats, parts.host.clock);
-    this.#share = parts.host.turns.share();
+    this.#handle = parts.share.handler((request) => parts.assembled.handle(request));
   }
 
   /** The time at which the last request of a known user ended, by the monotonic clock. */
@@ -105,22 +107,12 @@ export class Plane {
         },
       };
     };
-    const { assembled, peers } = this.#parts;
-    const share = this.#share;
+    const { peers } = this.#parts;
     const work = (): MaybePromise<Reply> => {
       // The plane may have ended, or the client gone, while the request waited.
       if (this.ended !== undefined) return statusReply(this.ended);
-      return request.aborted
-        ? noRoom()
-        : andThen(peers?.comeBack(), () =>
-            andThen(
-              share.result(() => assembled.handle(request)),
-              divided,
-            ),
-          );
+      return request.aborted ? noRoom() : andThen(peers?.comeBack(), () => this.#handle(request));
     };
-    const divided = (reply: Reply): Reply =>
-      reply.chunks === undefined ? reply : { ...reply, chunks: share.chunks(reply.chunks) };
     return andThen(this.#seats.handle(request, work, noRoom), (reply) => this.#answer(request, reply, ended));
   }
 
