@@ -108,13 +108,10 @@ async function open(
   const encryption = host.encryption && (await openEncryption(host.encryption, { ...parts, ...observed }));
   undo.push(() => encryption?.close());
   let stored: WatchCache | undefined;
+  const quota = quotaOf(host, settings, () => stored);
   const store = await openStore({
     ...parts,
-    bound: (log) =>
-      new QuotaLog(
-        log,
-        quotaOf(host, settings, () => stored),
-      ),
+    bound: (log) => new QuotaLog(log, quota),
     ...observed,
     isKeeper: true,
     // The deletion of a plane frees all of it.
