@@ -422,8 +422,9 @@ export class EtcdLog implements LogStore {
     if (held && isOwnTurn) return this.#done(own, doneAt);
     // It may have been done before the changes that were lost.
     if (own.isBlind) throw new OutcomeUnknown(lostChanges);
-    // Another writer has changed the key, so that this write cannot be done any more.
-    return { committed: false, revision: doneAt, failed: "key" };
+    // Another writer has changed the key, so that this write cannot be done any more. What is there now may be newer than
+    // that change, which may have been made before this write began.
+    return { committed: false, revision: await this.#fresh.latest(), failed: "key" };
   }
 
   /** Whether this process has put the key of a turn. */

@@ -245,6 +245,48 @@ test("a turn is not taken by the deletion of another server", async (t) => {
   assert.equal(result.failed, "key");
 });
 
+test("a deletion that lost to another server before it began shows what is there now, not what was after that", async (t) => {
+  const cluster = new Cluster();
+  const b = await cluster.open(t, 2);
+  const first = revisionOf(await cluster.pass(cluster.put(b, 0, "1")));
+  const client = cluster.clientOf(1);
+  // The first server hears of changes up to a revision, and no answer to its deletion.
+  let heard = Number.POSITIVE_INFINITY;
+  const held: { readonly revision: Revision; tell(): void }[] = [];
+  const hear = (upTo: Revision): void => {
+    heard = upTo;
+    while (held.length > 0 && held[0]!.revision <= upTo) held.shift()!.tell();
+  };
+  const watch: EtcdClient["watch"] = (request, follower) =>
+    client.watch(request, {
+      ...follower,
+      changed(changes, revision) {
+        held.push({ revision, tell: () => follower.changed(changes, revision) });
+        hear(heard);
+      },
+      progressed: (revision) => revision <= heard && held.length === 0 && follower.progressed(revision),
+    });
+  const transact: EtcdClient["transact"] = (transaction, options) =>
+    transaction.then[0]?.kind === "delete"
+      ? Promise.reject(new EtcdError("unanswered", "the answer is lost"))
+      : client.transact(transaction, options);
+  const log = await cluster.openLog(1, () => ({ ...methodsOf(client), watch, transact }));
+  const a = await cluster.pass(LogWatchCache.open(log, { clock: cluster.clock }));
+  t.after(() => cluster.pass(a.close()));
+  await cluster.present(a);
+  heard = a.revision;
+  const { revision: deleted } = await cluster.pass(b.remove(key, first)).then(() => b);
+  const second = revisionOf(await cluster.pass(cluster.put(b, 0, "2")));
+  const deleting = a.remove(key, first, { turn: { name: "addresses", seen: a.revision } });
+  await cluster.sleep(10);
+  hear(deleted);
+  await cluster.sleep(500);
+  hear(Number.POSITIVE_INFINITY);
+  const result = await cluster.pass(deleting);
+  assert.ok(!result.ok);
+  assert.equal(result.current?.revision, second);
+});
+
 test("a write that etcd does and refuses for want of room is told done, and the next one is not", async (t) => {
   const cluster = new Cluster();
   const cache = await cluster.open(t, 1);
