@@ -86,11 +86,11 @@ function checkWrite(write: WriteRecord, truth: Truth, restored: Restored | undef
   if ((outcome.kind === "refused" || outcome.kind === "failed") && !write.isDeletion)
     holds(change === undefined, () => `a write was done although its caller was told otherwise: ${text()}`);
   if (outcome.kind !== "failed") return;
-  const versions = truth.versionsIn(key, startMs, endMs).map((version) => version?.revision ?? 0);
-  // A server may not have noticed the restoration yet, and know one of the states that are lost.
-  if (restored !== undefined && endMs >= restored.atMs)
-    for (let at = restored.revision; at <= restored.truth.revision; at++)
-      versions.push(restored.truth.at(at).get(key)?.revision ?? 0);
+  const versionsOf = (one: string): readonly Revision[] => [
+    ...truth.versionsIn(one, startMs, endMs).map((version) => version?.revision ?? 0),
+    ...(restored === undefined || endMs < restored.atMs ? [] : lostVersions(one, restored)),
+  ];
+  const versions = versionsOf(key);
   holds(versions.includes(outcome.current), () => `the present version is wrong: ${text()}, ${show(versions)}`);
   if (outcome.failed === "key" && !(write.isDeletion && expected === 0))
     holds(
@@ -99,12 +99,17 @@ function checkWrite(write: WriteRecord, truth: Truth, restored: Restored | undef
     );
   if (outcome.failed === "requires") {
     const fails = requires.some((condition) =>
-      truth
-        .versionsIn(condition.key, startMs, endMs)
-        .some((version) => (version?.revision ?? 0) !== condition.revision),
+      versionsOf(condition.key).some((version) => version !== condition.revision),
     );
     holds(fails, () => `a write lost although its conditions held: ${text()}`);
   }
+}
+
+/** Returns the versions of a key in the states that are lost. A server may know one of them until it notices the restoration. */
+function lostVersions(key: string, { revision, truth }: Restored): Revision[] {
+  const versions: Revision[] = [];
+  for (let at = revision; at <= truth.revision; at++) versions.push(truth.at(at).get(key)?.revision ?? 0);
+  return versions;
 }
 
 /** Every change was made by a write, or by the end of a lease, and not before that was due. */
