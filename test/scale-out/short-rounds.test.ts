@@ -74,6 +74,8 @@ describe("the rules for histories of several servers", { skip: noChecker ?? fals
     assert.deepEqual(await check(historyOf({})), []);
     const { version: _version, value: _value, ...open } = { ...update, status: 0 };
     assert.deepEqual(await check(historyOf({ calls: [...without(update), open] })), []);
+    const late = { ...open, begin: 1, end: 9 };
+    assert.deepEqual(await check(historyOf({ calls: [...without(update), late] })), []);
     const never = { ...open, client: 1, wanted: "3" };
     assert.deepEqual(await check(historyOf({ calls: [...calls, never] })), []);
   });
@@ -95,6 +97,9 @@ describe("the rules for histories of several servers", { skip: noChecker ?? fals
       historyOf({ calls: [...without(gone), { ...get, begin: 9, end: 10 }] }),
       /no order of the calls of a/,
     );
+    const { version: _version, value: _value, ...open } = { ...create, status: 0 };
+    const before = { ...gone, begin: 5, end: 6 };
+    await refused(historyOf({ calls: [...without(create), open, before] }), /no order of the calls of a explains/);
     const old = { ...list, version: 11, pageVersions: [11], items: { a: { version: 11, value: "1" } } };
     await refused(historyOf({ calls: [...without(list), old] }), /a list is older than the write 12/);
     const other = { ...get, value: "1" };

@@ -155,9 +155,37 @@ interface CheckedCall {
   readonly items?: Readonly<Record<string, number>>;
 }
 
+/**
+ * Returns a function that tells when a call without an answer has made a change at the latest: before the end of the first
+ * call that shows a later version. 0 when none does. Without it the checker would try many orders for each such call.
+ */
+function latestEnds(calls: readonly Call[]): (call: Call, revision: number) => number {
+  const shown = new Map<string, { readonly version: number; end: number }[]>();
+  const add = (key: string, version: number, end: number): void => {
+    const all = shown.get(key);
+    if (all === undefined) shown.set(key, [{ version, end }]);
+    else all.push({ version, end });
+  };
+  for (const { key, version, items, status, end } of calls) {
+    if (status < 200 || status >= 300) continue;
+    if (items === undefined) add(key, version ?? 0, end);
+    else for (const [name, item] of Object.entries(items)) add(name, item.version, end);
+  }
+  for (const all of shown.values()) {
+    all.sort((one, other) => other.version - one.version);
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const one of all) one.end = earliest = Math.min(earliest, one.end);
+  }
+  return ({ key, begin }, revision) => {
+    const later = shown.get(key)?.findLast(({ version }) => version > revision);
+    return later === undefined ? 0 : Math.max(begin, later.end);
+  };
+}
+
 /** Returns the calls whose effect is known. Of writes without an answer etcd tells what became of them. */
 function checkedCalls({ calls, changes, first }: History): CheckedCall[] {
   const { byValue, deletions } = indexes(changes);
+  const endOf = latestEnds(calls);
   const deleted = new Set(
     calls.filter((call) => call.kind === "delete" && isAcknowledged(call)).map((c) => c.expected),
   );
@@ -177,12 +205,14 @@ function checkedCalls({ calls, changes, first }: History): CheckedCall[] {
     if (!isWrite(call) || !isOpen(call)) return [];
     if (kind !== "delete") {
       const change = byValue.get(call.wanted!)?.[0];
-      return change === undefined ? [] : [{ ...same, end: 0, outcome: "done", version: change.revision }];
+      if (change === undefined) return [];
+      return [{ ...same, end: endOf(call, change.revision), outcome: "done", version: change.revision }];
     }
     // Another call may have deleted that version.
-    if (deleted.has(expected) || !deletions.has(expected!)) return [];
+    const deletion = deletions.get(expected!);
+    if (deleted.has(expected) || deletion === undefined) return [];
     deleted.add(expected);
-    return [{ ...same, end: 0, outcome: "done" }];
+    return [{ ...same, end: endOf(call, deletion.revision), outcome: "done" }];
   });
 }
 
