@@ -1,31 +1,36 @@
 /** Helm, if installed: releases that wait for their Service, and rollback when it never becomes ready. */
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, test } from "node:test";
-import { anyServer, Api, temporaryFolder, type TestServer } from "../harness.ts";
+import { anyServer, Api, type TestServer } from "../harness.ts";
 import { absent, present } from "../view.ts";
-
-const isThere = spawnSync("helm", ["version"]).status === 0;
-const skip = isThere ? false : "no helm on the PATH";
+import { helmIn, skip, writeChart } from "./helm.ts";
 
 let server: Promise<TestServer> | undefined;
 after(async () => (await server)?.close());
 
-/**
- * Creates a chart with a Service whose type is a value, a ConfigMap that follows it, and a custom resource. Returns its
- * folder.
- */
-function chart(): string {
-  const folder = join(temporaryFolder(), "shop");
-  for (const part of ["templates", "crds"]) mkdirSync(join(folder, part), { recursive: true });
-  const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
-  write("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 0.1.0\n");
-  write("values.yaml", "type: ClusterIP\n");
-  write(
-    "templates/service.yaml",
-    `apiVersion: v1
+const shops = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "shops.helm.example.com" },
+  spec: {
+    group: "helm.example.com",
+    scope: "Namespaced",
+    names: { plural: "shops", singular: "shop", kind: "Shop", listKind: "ShopList" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+      },
+    ],
+  },
+};
+
+/** A chart with a Service whose type is a value, a ConfigMap that follows it, and a custom resource. */
+const shop = {
+  "values.yaml": "type: ClusterIP\n",
+  "templates/service.yaml": `apiVersion: v1
 kind: Service
 metadata: {name: {{ .Release.Name }}}
 spec:
@@ -43,39 +48,15 @@ kind: Shop
 metadata: {name: {{ .Release.Name }}}
 spec: {open: true}
 `,
-  );
-  const names = { plural: "shops", singular: "shop", kind: "Shop", listKind: "ShopList" };
-  const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
-  const versions = [{ name: "v1", served: true, storage: true, schema }];
-  write(
-    "crds/shops.yaml",
-    JSON.stringify({
-      apiVersion: "apiextensions.k8s.io/v1",
-      kind: "CustomResourceDefinition",
-      metadata: { name: "shops.helm.example.com" },
-      spec: { group: "helm.example.com", scope: "Namespaced", names, versions },
-    }),
-  );
-  return folder;
-}
+  "crds/shops.yaml": JSON.stringify(shops),
+};
 
 test("helm installs and waits, upgrades, goes back and uninstalls", { skip }, async () => {
   server ??= anyServer("k8s.io");
   const api = new Api(await server);
   const { ns, configMaps } = await api.createNamespace();
-  const home = temporaryFolder();
-  const kubeconfig = join(home, "kubeconfig");
-  writeFileSync(kubeconfig, (await server).kubeconfig, { mode: 0o600 });
-  const env = { PATH: process.env["PATH"], HOME: home, KUBECONFIG: kubeconfig };
-  const helm = (...args: string[]): Promise<{ readonly code: number | null; readonly output: string }> =>
-    new Promise((resolve, reject) => {
-      const child = spawn("helm", [...args, "--namespace", ns], { env });
-      let said = "";
-      for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece: Buffer) => (said += String(piece)));
-      child.once("error", reject);
-      child.once("close", (code) => resolve({ code, output: said }));
-    });
-  const folder = chart();
+  const helm = helmIn(await server, ns);
+  const folder = writeChart("shop", shop);
   const service = `/api/v1/namespaces/${ns}/services/one`;
   try {
     const installed = await helm("install", "one", folder, "--wait", "--timeout=120s");
