@@ -7,7 +7,7 @@ import { temporaryFolder, type TestServer } from "../harness.ts";
 /** The reason why tests of Helm are skipped; false where it is on the PATH. */
 export const skip = spawnSync("helm", ["version"]).status === 0 ? false : "no helm on the PATH";
 
-export interface HelmResult {
+interface HelmResult {
   readonly code: number | null;
   readonly output: string;
 }
