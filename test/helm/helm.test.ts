@@ -1,6 +1,7 @@
 /** Helm, if installed: releases that wait for their Service, and rollback when it never becomes ready. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { definition } from "../crds.ts";
 import { anyServer, Api, type TestServer } from "../harness.ts";
 import { absent, present } from "../view.ts";
 import { helmIn, skip, writeChart } from "./helm.ts";
@@ -8,24 +9,11 @@ import { helmIn, skip, writeChart } from "./helm.ts";
 let server: Promise<TestServer> | undefined;
 after(async () => (await server)?.close());
 
-const shops = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "shops.helm.example.com" },
-  spec: {
-    group: "helm.example.com",
-    scope: "Namespaced",
-    names: { plural: "shops", singular: "shop", kind: "Shop", listKind: "ShopList" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
-      },
-    ],
-  },
-};
+const shops = definition("helm.example.com", {
+  kind: "Shop",
+  scope: "Namespaced",
+  schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+});
 
 /** A chart with a Service whose type is a value, a ConfigMap that follows it, and a custom resource. */
 const shop = {

@@ -1,6 +1,7 @@
 /** Helm, if installed, on simulated workloads: charts of five common shapes are installed and waited for. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { definition } from "../crds.ts";
 import { Api, openServer } from "../harness.ts";
 import { helmIn, skip, writeChart } from "./helm.ts";
 
@@ -16,17 +17,7 @@ metadata: {name: ${name}${metadata}}
 spec: {${spec}, template: ${pods(name, "restartPolicy: Never")}}
 `;
 
-const boats = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "boats.harbour.example.com" },
-  spec: {
-    group: "harbour.example.com",
-    scope: "Namespaced",
-    names: { plural: "boats", singular: "boat", kind: "Boat", listKind: "BoatList" },
-    versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }],
-  },
-};
+const boats = definition("harbour.example.com", { kind: "Boat", scope: "Namespaced" });
 
 const charts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   web: {

@@ -92,17 +92,16 @@ export class ObjectLists {
     const prefix = this.#reader.collection(request.selectedNamespace ?? request.namespace);
     await this.#inTurn(prefix, request.limit);
     if (request.continue !== "") return this.#listContinued(prefix, request);
-    const start = prefix;
     const { resourceVersion, resourceVersionMatch, limit } = request;
     const exact = resourceVersionMatch === "Exact" || (resourceVersionMatch === "" && limit > 0);
     if (resourceVersion !== "" && resourceVersion !== "0") {
       const revision = await this.#reader.reach(resourceVersion);
-      if (exact && revision !== this.#cache.revision) return this.#listAt(prefix, request, revision, start);
+      if (exact && revision !== this.#cache.revision) return this.#listAt(prefix, request, revision, prefix);
     } else if (resourceVersion === "") {
       await this.#cache.fresh();
       this.counts.newest++;
     }
-    return this.#listPresent(prefix, request, start);
+    return this.#listPresent(prefix, request, prefix);
   }
 
   /** Waits for the turn of a large list: in each turn of the event loop one of them is served. */
