@@ -2,7 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
-import { type ConfigRules, type ExpressionCompiler, readAuthenticationConfig } from "./configuration.ts";
+import {
+  type AuthenticationConfig,
+  type ConfigRules,
+  type ExpressionCompiler,
+  readAuthenticationConfig,
+} from "./configuration.ts";
+import { fakeAuthority } from "./fake-authority.ts";
 
 const wrong = () => ({ problem: "it is wrong", isInternal: false });
 /** A compiler that refuses every expression. */
@@ -81,7 +87,19 @@ test("the issuer must be an https URL that no other issuer has [AOIDC-08] [AOIDC
   url("https://u@i.example", 'Invalid value: "https://u@i.example": URL must not contain a username or password');
   url("https://i.example?a=b", 'Invalid value: "https://i.example?a=b": URL must not contain a query');
   url("https://i.example#f", 'Invalid value: "https://i.example#f": URL must not contain a fragment');
-  url("idp", 'Invalid value: "idp": must be a URL');
+  url("https://@i.example", 'Invalid value: "https://@i.example": URL must not contain a username or password');
+  url("idp", 'Invalid value: "idp": URL scheme must be https');
+  url("https://", 'Invalid value: "https://": must be a URL');
+  for (const [text, fault] of [
+    ["https://a b", 'parse "https://a b": invalid character " " in host name'],
+    ["https://[::1", `parse "https://[::1": missing ']' in host`],
+    ["https://i.example/%zz", 'parse "https://i.example/%zz": invalid URL escape "%zz"'],
+    ["https://i.example\n", 'parse "https://i.example\\n": net/url: invalid control character in URL'],
+    [" https://i.example", 'parse " https://i.example": first path segment in URL cannot contain colon'],
+    [":i", 'parse ":i": missing protocol scheme'],
+  ] as const) {
+    url(text, `Invalid value: ${JSON.stringify(text)}: ${fault}`);
+  }
   url(
     "https://own.example",
     'Invalid value: "https://own.example": URL must not overlap with disallowed issuers: [https://own.example]',
@@ -119,6 +137,18 @@ test("audiences are required, and several must match any [AOIDC-10]", () => {
     { certificateAuthority: "x" },
     'jwt[0].issuer.certificateAuthority: Invalid value: "<omitted>": data does not contain any valid RSA or ECDSA certificates',
   );
+});
+
+test("the issuer's authorities are certificates, all of which can be read", async () => {
+  const { certificate } = await fakeAuthority();
+  const of = (certificateAuthority: string) => ({ jwt: [entry({ certificateAuthority })] });
+  const at = 'jwt[0].issuer.certificateAuthority: Invalid value: "<omitted>":';
+  const broken = "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n";
+  const none = `${at} data does not contain any valid RSA or ECDSA certificates`;
+  read(of(`a comment\n${certificate}`));
+  expectRefusal(of(certificate + broken), `${at} x509: malformed certificate`);
+  expectRefusal(of(broken + certificate), `${at} x509: malformed certificate`);
+  expectRefusal(of(certificate.replaceAll("CERTIFICATE", "TRUSTED CERTIFICATE")), none);
 });
 
 test("a user name comes from a claim with a prefix that is said, or from an expression", () => {
@@ -245,6 +275,18 @@ test("anonymous requests may be switched off, or left for some paths [AUTHRES-50
     { anonymous: { enabled: true, conditions: [{}] } },
     'anonymous.conditions[0].path: Invalid value: "": must begin with /',
   );
+});
+
+test("settings of anonymous requests stay those of the start [AUTHRES-50]", () => {
+  const message = "anonymous: Forbidden: changed from initial configuration file";
+  const enabled = { enabled: true, paths: [] };
+  const after = (value: AuthenticationConfig["anonymous"], config: object): void =>
+    void read(config, { fixedAnonymous: { value } });
+  after(enabled, { anonymous: { enabled: true } });
+  after(undefined, {});
+  assert.throws(() => after(enabled, {}), { message });
+  assert.throws(() => after(undefined, { anonymous: { enabled: false } }), { message });
+  assert.throws(() => after(enabled, { anonymous: { enabled: true, conditions: [{ path: "/livez" }] } }), { message });
 });
 
 test("all errors are reported at once", () => {

@@ -25,8 +25,10 @@ import {
   tooMany,
 } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import { parseReference } from "#meta/go-url.ts";
 import { validatePrefixedPath } from "#meta/prefixed-path.ts";
 import type { UserInfo } from "#meta/user-info.ts";
+import { pemBlocks } from "#std/pem.ts";
 import {
   booleanValue,
   type Decoded,
@@ -85,6 +87,8 @@ export interface ConfigRules {
   readonly expressions: ExpressionCompiler;
   /** Whether the file may have settings of anonymous requests. */
   readonly allowsAnonymous: boolean;
+  /** The settings of anonymous requests of the file that the server started with; absent at the start. */
+  readonly fixedAnonymous?: { readonly value: AuthenticationConfig["anonymous"] };
 }
 
 const issuersMax = 64;
@@ -148,8 +152,12 @@ export function readAuthenticationConfig(text: string, rules: ConfigRules): Auth
     if (!path.startsWith("/")) errors.push(invalid(conditionsPath.index(at).child("path"), path, "must begin with /"));
     return path;
   });
+  const read = anonymous === undefined ? undefined : { enabled, paths };
+  if (rules.fixedAnonymous !== undefined && JSON.stringify(read) !== JSON.stringify(rules.fixedAnonymous.value)) {
+    errors.push(forbidden(FieldPath.of("anonymous"), "changed from initial configuration file"));
+  }
   refuseWith(errors);
-  return { issuers, anonymous: anonymous === undefined ? undefined : { enabled, paths } };
+  return { issuers, anonymous: read };
 }
 
 /** Validates entries that do not come from a file. Throws `ConfigError`. */
@@ -201,15 +209,8 @@ function checkIssuer(config: JwtConfig, path: FieldPath, rules: ConfigRules, err
     checkUrl(discoveryURL, at.child("discoveryURL"), [], errors);
   }
   checkAudiences(audiences, config.issuer?.audienceMatchPolicy ?? "", at, errors);
-  if (certificateAuthority !== "" && !isBundle(certificateAuthority)) {
-    errors.push(
-      invalid(
-        at.child("certificateAuthority"),
-        "<omitted>",
-        "data does not contain any valid RSA or ECDSA certificates",
-      ),
-    );
-  }
+  const problem = certificateAuthority === "" ? undefined : bundleProblem(certificateAuthority);
+  if (problem !== undefined) errors.push(invalid(at.child("certificateAuthority"), "<omitted>", problem));
   const claimRules = checkRules(config, path, rules, errors);
   return {
     url,
@@ -226,15 +227,18 @@ function checkUrl(text: string, path: FieldPath, disallowed: readonly string[], 
   if (disallowed.includes(text)) {
     refuse(`URL must not overlap with disallowed issuers: [${disallowed.toSorted().join(" ")}]`);
   }
-  const url = URL.parse(text);
-  if (url === null) {
-    refuse("must be a URL");
+  const url = parseReference(text);
+  if ("fault" in url) {
+    refuse(url.fault);
     return;
   }
-  if (url.protocol !== "https:") refuse("URL scheme must be https");
-  if (url.username !== "" || url.password !== "") refuse("URL must not contain a username or password");
-  if (url.search !== "") refuse("URL must not contain a query");
-  if (url.hash !== "") refuse("URL must not contain a fragment");
+  const { scheme, user, query = "" } = url;
+  if (scheme !== "https") refuse("URL scheme must be https");
+  if (user !== undefined) refuse("URL must not contain a username or password");
+  if (query !== "") refuse("URL must not contain a query");
+  if (/#./s.test(text)) refuse("URL must not contain a fragment");
+  // No request can be sent to such a URL.
+  if (scheme === "https" && URL.parse(text) === null) refuse("must be a URL");
 }
 
 function checkAudiences(audiences: readonly string[], policy: string, at: FieldPath, errors: FieldError[]): void {
@@ -256,11 +260,16 @@ function checkAudiences(audiences: readonly string[], policy: string, at: FieldP
   errors.push(invalid(at.child("audienceMatchPolicy"), policy, detail));
 }
 
-function isBundle(pem: string): boolean {
+const malformed = "x509: malformed certificate";
+
+/** Returns the mistake of a bundle of certificates; `undefined` if there is none. */
+function bundleProblem(pem: string): string | undefined {
+  const blocks = [...pemBlocks(pem)].filter(({ label, hasHeaders }) => label === "CERTIFICATE" && !hasHeaders);
+  if (blocks.length === 0) return "data does not contain any valid RSA or ECDSA certificates";
   try {
-    return new X509Certificate(pem).raw.length > 0;
+    return blocks.every(({ bytes }) => new X509Certificate(bytes).raw.length > 0) ? undefined : malformed;
   } catch {
-    return false;
+    return malformed;
   }
 }
 
@@ -293,7 +302,7 @@ function checkRules(config: JwtConfig, path: FieldPath, rules: ConfigRules, erro
   const groupsOf = prefixedOf(groups ?? {}, ofGroups, at.child("groups"), false, errors);
   const uidOf = checkUid(uid, at.child("uid"), rules, errors);
   const extra = checkExtra(config, at.child("extra"), rules, errors);
-  checkEmail(config, at.child("username", "expression"), rules.expressions, errors);
+  checkEmail(config, at.child("username", "expression"), rules, errors);
   const userChecks = checkUserRules(config, path.child("userValidationRules"), rules, errors);
   return {
     // A configuration without a user name was refused.
@@ -308,20 +317,23 @@ function checkRules(config: JwtConfig, path: FieldPath, rules: ConfigRules, erro
 
 /**
  * Checks an expression that makes a user name of an email address: it must look at whether the address was verified.
+ * Expressions that cannot be used have errors of their own, and do not count.
  */
-function checkEmail(config: JwtConfig, path: FieldPath, { selects }: ExpressionCompiler, errors: FieldError[]): void {
+function checkEmail(config: JwtConfig, path: FieldPath, { expressions }: ConfigRules, errors: FieldError[]): void {
   const { username, extra = [] } = config.claimMappings ?? {};
   const expression = username?.expression ?? "";
-  if (expression === "" || !selects(expression, "email")) return;
-  const others = [
-    expression,
-    ...extra.map(({ valueExpression = "" }) => valueExpression),
-    ...(config.claimValidationRules ?? []).map((rule) => rule.expression ?? ""),
-  ];
-  if (others.some((other) => other !== "" && selects(other, "email_verified"))) return;
-  const expressions =
+  if (expression === "") return;
+  const selects = (text: string, claim: string, compiled: object): boolean =>
+    text !== "" && !("problem" in compiled) && expressions.selects(text, claim);
+  if (!selects(expression, "email", expressions.text(expression))) return;
+  const isVerified = (text: string, compiled: object): boolean => selects(text, "email_verified", compiled);
+  if (isVerified(expression, {})) return;
+  if (extra.some(({ valueExpression: text = "" }) => isVerified(text, expressions.texts(text)))) return;
+  const rules = config.claimValidationRules ?? [];
+  if (rules.some(({ expression: text = "" }) => isVerified(text, expressions.claimCheck(text, "")))) return;
+  const names =
     "claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression";
-  const detail = `claims.email_verified must be used in ${expressions} when claims.email is used in claimMappings.username.expression`;
+  const detail = `claims.email_verified must be used in ${names} when claims.email is used in claimMappings.username.expression`;
   errors.push(invalid(path, expression, detail));
 }
 

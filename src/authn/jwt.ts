@@ -40,7 +40,8 @@ export function parseJwt(token: string): Jwt | undefined {
   const header = decodeJson(token.slice(0, first));
   const claims = decodeJson(token.slice(first + 1, second));
   if (header === undefined || claims === undefined || Object.hasOwn(header, "crit")) return undefined;
-  const { alg, kid = "" } = header;
+  const { alg } = header;
+  const kid = header["kid"] ?? "";
   if (typeof alg !== "string" || typeof kid !== "string") return undefined;
   const signature = Buffer.from(token.slice(second + 1), "base64url");
   // A signature has only one form: with other unused bits in its last letter the token would be another one with the

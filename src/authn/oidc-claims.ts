@@ -56,12 +56,16 @@ export function usernameFromClaim(claim: string, prefix: string): (claims: Claim
   };
 }
 
-/** Makes the groups of a claim, which is a text or a list of texts; a token without the claim has no groups. */
+/**
+ * Makes the groups of a claim, which is a text or a list of texts; a token without the claim has no groups. In the list,
+ * null is an empty text.
+ */
 export function groupsFromClaim(claim: string, prefix: string): (claims: Claims) => readonly string[] {
   return (claims) => {
     const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
     if (value === undefined || value === null) return [];
-    return texts(value, `claim ${JSON.stringify(claim)}`).map((group) => prefix + group);
+    const list: unknown = Array.isArray(value) ? value.map((one: unknown) => one ?? "") : value;
+    return texts(list, `claim ${JSON.stringify(claim)}`).map((group) => prefix + group);
   };
 }
 
@@ -77,8 +81,9 @@ export function requiredClaim(claim: string, wanted: string): (claims: Claims) =
   };
 }
 
+/** Returns the text of a claim; null is an empty text. */
 function requiredText(claims: Claims, claim: string): string {
-  const value = textClaim(claims, claim);
+  const value = Object.hasOwn(claims, claim) && claims[claim] === null ? "" : textClaim(claims, claim);
   if (value === undefined) throw new ClaimError(`claim ${JSON.stringify(claim)} is missing or no text`);
   return value;
 }

@@ -4,6 +4,7 @@ import { createHmac, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { test } from "node:test";
 import { type Outgoing, OutgoingError } from "#egress/outgoing-https.ts";
 import { FakeClock } from "#std/fake-clock.ts";
+import { rawNumber } from "#std/raw-number.ts";
 import { signJwt } from "./jwt.ts";
 import { type TokenIssuer, OidcTokens } from "./oidc.ts";
 import { type ClaimRules, groupsFromClaim, requiredClaim, uidFromClaim, usernameFromClaim } from "./oidc-claims.ts";
@@ -176,9 +177,10 @@ test("a token counts from its beginning to its end, however well it is known [AO
   const now = clock.now() / 1000;
   assert.equal(await outcome(tokens, await token({ exp: now - 1 })), "oidc: token is expired");
   assert.equal(await outcome(tokens, await token({ exp: undefined })), "oidc: token has no expiry");
-  assert.equal(await outcome(tokens, await token({ exp: "soon" })), "oidc: token has no expiry");
-  assert.equal(await outcome(tokens, await token({ nbf: now + 600 })), "oidc: token is not valid yet");
-  assert.equal(await outcome(tokens, await token({ nbf: now + 200 })), "idp:alice");
+  assert.equal(await outcome(tokens, await token({ exp: 2 ** 63 })), "oidc: token is expired");
+  assert.equal(await outcome(tokens, await token({ nbf: now + 61 })), "oidc: token is not valid yet");
+  assert.equal(await outcome(tokens, await token({ nbf: now + 60 })), "idp:alice");
+  assert.equal(await outcome(tokens, await token({ exp: `${now + 60}`, nbf: "5.5", iat: "1e3" })), "idp:alice");
   const good = await token();
   assert.equal(await outcome(tokens, good), "idp:alice");
   clock.advance(3_600_000);
@@ -189,8 +191,36 @@ test("a token must be meant for one of the audiences [AOIDC-10]", async () => {
   const { provider, tokens, token } = openProvider({ audiences: ["api", "spare"] });
   await provider.ready;
   assert.equal(await outcome(tokens, await token({ aud: ["x", "spare"] })), "idp:alice");
-  for (const aud of ["x", ["x", "y"], [], undefined, { api: true }, ["api", 1]]) {
+  assert.equal(await outcome(tokens, await token({ aud: [null, "api"] })), "idp:alice");
+  for (const aud of ["x", ["x", "y"], [], undefined]) {
     assert.equal(await outcome(tokens, await token({ aud })), "oidc: token is meant for another audience");
+  }
+});
+
+test("claims that have a meaning for every provider must have their types", async () => {
+  const { provider, tokens, token } = openProvider();
+  await provider.ready;
+  const named = { _claim_names: { groups: "there" }, _claim_sources: { there: { endpoint: "https://i.example" } } };
+  for (const claims of [{ nonce: null, at_hash: "x", nbf: null }, named, { _claim_names: null }, { azp: 1 }]) {
+    assert.equal(await outcome(tokens, await token(claims)), "idp:alice");
+  }
+  const wrong: readonly object[] = [
+    { sub: 7 },
+    { nonce: 1 },
+    { at_hash: {} },
+    { aud: { api: true } },
+    { aud: ["api", 1] },
+    { exp: "soon" },
+    { exp: "+5000000000" },
+    { nbf: true },
+    { iat: null },
+    { _claim_names: "x" },
+    { _claim_names: { groups: "there" } },
+    { ...named, _claim_sources: { there: { endpoint: 1 } } },
+  ];
+  for (const claims of wrong) {
+    const answer = await outcome(tokens, await token(claims));
+    assert.equal(answer, "oidc: a claim of the token has another type than it must have", JSON.stringify(claims));
   }
 });
 
@@ -203,13 +233,26 @@ test("claims become a user by the rules [AOIDC-12] [AOIDC-13]", async () => {
   await check({}, { groups: "one" }, "idp:alice g:one");
   await check({}, { groups: null }, "idp:alice");
   await check({}, { groups: [1] }, 'oidc: claim "groups" is neither a text nor a list of texts');
-  await check({}, { sub: 7 }, 'oidc: claim "sub" is missing or no text');
+  await check({}, { groups: ["a", null] }, "idp:alice g:a g:");
+  await check({}, { sub: undefined }, 'oidc: claim "sub" is missing or no text');
+  await check({ uid: uidFromClaim("oid") }, { oid: null }, "idp:alice");
   await check(
     { username: usernameFromClaim("constructor", "") },
     {},
     'oidc: claim "constructor" is missing or no text',
   );
   await check({ username: usernameFromClaim("sub", "") }, { sub: "" }, "oidc: the user name is empty");
+  const exact = { username: (claims: object) => JSON.stringify(claims) };
+  const id = {
+    sub: undefined,
+    iss: url,
+    aud: "api",
+    iat: undefined,
+    exp: rawNumber("1e11"),
+    id: rawNumber("9007199254740993"),
+  };
+  await check(exact, id, `{"iss":"${url}","aud":"api","exp":1e11,"id":9007199254740993}`);
+  await check({}, { sub: "\ud800x" }, "idp:\ufffdx");
   const email = { username: usernameFromClaim("email", "") };
   await check(email, { email: "a@b" }, "a@b");
   await check(email, { email: "a@b", email_verified: true }, "a@b");

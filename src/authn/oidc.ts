@@ -3,14 +3,17 @@
  * are checked; then claims are mapped to a user. Results of valid tokens are cached by digest until they expire. Hot
  * path: a known token costs one digest. Source: upstream's `plugin/pkg/authenticator/token/oidc`.
  */
+import { decodeJson } from "#codec/json.ts";
 import type { Clock } from "#std/clock.ts";
 import { ExpiringCache } from "#std/expiring-cache.ts";
+import { isObject } from "#std/is-object.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { type Authentication, noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 import { tokenDigest } from "./token-digest.ts";
-import { audienceClaim, type Jwt, parseJwt, SignatureVerifier, textClaim, timeClaims } from "./jwt.ts";
-import { ClaimError, type ClaimRules, userOfClaims } from "./oidc-claims.ts";
+import { readIdToken } from "./id-token.ts";
+import { type Jwt, parseJwt, SignatureVerifier, textClaim } from "./jwt.ts";
+import { ClaimError, type ClaimRules, type Claims, userOfClaims } from "./oidc-claims.ts";
 import type { OidcProvider } from "./oidc-provider.ts";
 
 /** A provider and the requirements on its tokens. */
@@ -33,7 +36,9 @@ interface VerifiedToken {
 
 const verifiedTokensMax = 4096;
 /** The allowed clock skew before a token becomes valid, the same as upstream's. */
-const notBeforeLeewayMs = 5 * 60_000;
+const notBeforeLeewayMs = 60_000;
+/** The last second that is a time in Go; a later one lies in its past. */
+const lastSecond = 2 ** 63 - 62_135_596_800;
 
 export class OidcTokens implements TokenAuthenticator {
   readonly #clock: Clock;
@@ -67,7 +72,8 @@ export class OidcTokens implements TokenAuthenticator {
     const { provider } = issuer;
     if (provider.keysFor("") === undefined) return refuse(`authenticator for issuer ${issuer.url} is not initialized`);
     // A token that can be refused without verifying its signature is not verified.
-    const problem = problemOf(issuer, jwt, this.#clock.now());
+    const idToken = readIdToken(jwt);
+    const problem = problemOf(issuer, jwt, idToken, this.#clock.now());
     if (problem !== undefined) return refuse(problem);
     let { generation } = provider;
     let isGood = await this.#isSigned(issuer, jwt);
@@ -83,8 +89,8 @@ export class OidcTokens implements TokenAuthenticator {
     }
     if (!isGood) return refuse("failed to verify signature");
     try {
-      const answer: Authentication = { outcome: "user", user: userOfClaims(issuer.rules, jwt.claims) };
-      const expiryMs = (timeClaims(jwt.claims)?.expiry ?? 0) * 1000;
+      const answer: Authentication = { outcome: "user", user: userOfClaims(issuer.rules, exactClaims(jwt)) };
+      const expiryMs = (idToken?.expiry ?? 0) * 1000;
       if (this.#issuers.get(issuer.url) === issuer)
         this.#verifiedTokens.set(digest, { answer, issuer, generation, expiryMs });
       return answer;
@@ -108,18 +114,29 @@ export function issuerOf({ claims }: Jwt): string {
   return issuer === "accounts.google.com" ? `https://${issuer}` : issuer;
 }
 
-function problemOf({ audiences, algorithms }: TokenIssuer, { algorithm, claims }: Jwt, nowMs: number) {
-  if (!algorithms.includes(algorithm)) return "token is signed with another algorithm than the allowed";
-  const tokenAudiences = audienceClaim(claims);
-  if (tokenAudiences === undefined || !tokenAudiences.some((audience) => audiences.includes(audience))) {
-    return "token is meant for another audience";
+/** Returns the claims with the numbers as they are written, and without half characters. Throws `ClaimError`. */
+function exactClaims({ claims, signed }: Jwt): Claims {
+  try {
+    const { value } = decodeJson(Buffer.from(signed.slice(signed.indexOf(".") + 1), "base64url"));
+    return isObject(value) ? value : claims;
+  } catch (error) {
+    throw new ClaimError(error instanceof Error ? error.message : "the claims are no JSON");
   }
-  const times = timeClaims(claims);
-  if (times?.expiry === undefined) return "token has no expiry";
-  if (nowMs > times.expiry * 1000) return "token is expired";
-  return times.notBefore !== undefined && nowMs + notBeforeLeewayMs < times.notBefore * 1000
-    ? "token is not valid yet"
-    : undefined;
+}
+
+function problemOf(
+  { audiences, algorithms }: TokenIssuer,
+  { algorithm }: Jwt,
+  idToken: ReturnType<typeof readIdToken>,
+  nowMs: number,
+) {
+  if (!algorithms.includes(algorithm)) return "token is signed with another algorithm than the allowed";
+  if (idToken === undefined) return "a claim of the token has another type than it must have";
+  const { expiry, notBefore } = idToken;
+  if (!idToken.audiences.some((audience) => audiences.includes(audience))) return "token is meant for another audience";
+  if (expiry === undefined) return "token has no expiry";
+  if (nowMs > expiry * 1000 || expiry > lastSecond) return "token is expired";
+  return notBefore !== undefined && nowMs + notBeforeLeewayMs < notBefore * 1000 ? "token is not valid yet" : undefined;
 }
 
 const refuse = (reason: string): Authentication => ({ outcome: "refused", reason: `oidc: ${reason}` });

@@ -6,10 +6,10 @@ import { type Expression, operators } from "./ast.ts";
 import type { Program } from "./evaluate.ts";
 import { checkExpression, environmentWith, instantiate, objectOf, type Problem } from "./expression.ts";
 import { parse } from "./parse.ts";
-import { dyn, listOf, mapOf, string, typeName } from "./types.ts";
+import { any, listOf, mapOf, string, typeName } from "./types.ts";
 
 const environments = {
-  claims: environmentWith({ variables: new Map([["claims", mapOf(string, dyn)]]) }),
+  claims: environmentWith({ variables: new Map([["claims", mapOf(string, any)]]) }),
   user: environmentWith({
     variables: new Map([
       [

@@ -3,8 +3,9 @@
  * `util/webhook`.
  */
 import type { ServiceReference } from "#api/admissionregistration/v1.ts";
-import { type FieldError, goQuote, goTexts, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, goTexts, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
+import { parseReference } from "#meta/go-url.ts";
 import { dns1035Label, dns1123Subdomain, portNumber } from "#meta/names.ts";
 
 /** The review versions that this server can send. */
@@ -14,10 +15,8 @@ const form = "; desired format: https://host[/path]";
 
 /** Checks the URL of a webhook: https, with a host, without user, query and fragment. `at` is the path of the field. */
 export function checkWebhookUrl(text: string, at: FieldPath): FieldError[] {
-  const problem = urlProblem(text);
-  if (problem !== undefined) {
-    return [required(at, `url must be a valid URL: parse ${goQuote(text)}: ${problem}${form}`)];
-  }
+  const url = parseReference(text);
+  if ("fault" in url) return [required(at, `url must be a valid URL: ${url.fault}${form}`)];
   const { scheme, user, host, query, fragment } = partsOf(text);
   const errors: FieldError[] = [];
   if (scheme.toLowerCase() !== "https") {
@@ -43,18 +42,6 @@ function partsOf(text: string): UrlParts {
     /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/(?:([^@/?#]*)@)?([^/?#]*))?[^?#]*(?:\?([^#]*))?(?:#(.*))?$/s.exec(text)!; // every part may be empty
   const [, scheme = "", user, host = "", query = "", fragment = ""] = match;
   return { scheme, user, host, query, fragment };
-}
-
-/** Returns the message of Go's parser about a text that is not a URL. */
-function urlProblem(text: string): string | undefined {
-  // oxlint-disable-next-line no-control-regex
-  if (/[\u0000-\u001f\u007f]/.test(text)) return "net/url: invalid control character in URL";
-  if (text.startsWith(":")) return "missing protocol scheme";
-  const { host } = partsOf(text);
-  const [wrong] = /[ "<>\\^`{|}]/.exec(host) ?? [];
-  if (wrong !== undefined) return `invalid character ${goQuote(wrong)} in host name`;
-  const [escape] = /%(?![0-9A-Fa-f]{2}).{0,2}/s.exec(text.split(/[?#]/, 1)[0]!) ?? [];
-  return escape === undefined ? undefined : `invalid URL escape ${goQuote(escape)}`;
 }
 
 /** Checks a reference to the service of a webhook. `at` is the path of the reference. */

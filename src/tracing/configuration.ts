@@ -4,8 +4,9 @@
  */
 import { type Form, readDocument, refuseWith, textValue } from "#codec/config-document.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, goQuote, invalid } from "#meta/field-error.ts";
+import { type FieldError, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import { parseReference } from "#meta/go-url.ts";
 
 export interface TracingConfiguration {
   /** The address of the collector as gRPC names it; absent or empty: the usual one, on this machine. */
@@ -41,8 +42,8 @@ const schemes = ["dns", "unix", "unix-abstract"];
 function checkEndpoint(endpoint: string): FieldError[] {
   const path = FieldPath.of("endpoint");
   const url = endpoint.includes("//") ? endpoint : `dns://${endpoint}`;
-  const problem = urlProblem(url);
-  if (problem !== undefined) return [invalid(path, url, `parse ${goQuote(url)}: ${problem}`)];
+  const parsed = parseReference(url);
+  if ("fault" in parsed) return [invalid(path, url, parsed.fault)];
   const scheme = /^([^:/]*):/.exec(url)?.[1]?.toLowerCase() ?? "";
   if (!schemes.includes(scheme)) {
     const options = "Options are none, dns, unix, or unix-abstract";
@@ -53,18 +54,4 @@ function checkEndpoint(endpoint: string): FieldError[] {
     return [invalid(path, url, "sockets without a file are not supported here: use unix")];
   }
   return [];
-}
-
-/** Returns the message of Go's parser about a text that is not a URL. */
-function urlProblem(text: string): string | undefined {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
-  if (/[\x00-\x1f\x7f]/.test(text)) return "net/url: invalid control character in URL";
-  if (text.startsWith(":")) return "missing protocol scheme";
-  const host = /^(?:[^:/]*:)?\/\/([^/?#]*)/.exec(text)?.[1] ?? "";
-  const [escape] = /%(?![0-9A-Fa-f]{2}).{0,2}/s.exec(text.split(/[?#]/, 1)[0]!) ?? [];
-  if (escape !== undefined) return `invalid URL escape ${goQuote(escape)}`;
-  const [wrong] = /[ "<>\\^`{|}]/.exec(host) ?? [];
-  if (wrong !== undefined) return `invalid character ${goQuote(wrong)} in host name`;
-  const [port = ""] = /:[^:\]]*$/.exec(host) ?? [];
-  return /^(?::\d*)?$/.test(port) ? undefined : `invalid port ${goQuote(port)} after host`;
 }

@@ -187,6 +187,8 @@ const entry = (url: string, more = "") => `
     uid: {claim: oid}
   claimValidationRules:
   - {claim: tenant, requiredValue: one}
+  userValidationRules:
+  - {expression: "user.groups.all(name, !name.startsWith('system:'))"}
 ${more}`;
 const configuration = (domain: Domain, jwt: string, rest = ""): string =>
   `apiVersion: apiserver.config.${domain}/v1beta1\nkind: AuthenticationConfiguration\n${jwt === "" ? "" : `jwt:${jwt}`}${rest}`;
@@ -221,6 +223,8 @@ for (const domain of domains) {
       await isRefused(ask(api, await idToken({ tenant: "two", oid: "u1" })));
       await isRefused(ask(api, await idToken({ oid: "u1" })));
       await isRefused(ask(api, await idToken({ tenant: "one", oid: 7 })));
+      await isRefused(ask(api, await idToken({ tenant: "one", oid: "u1", teams: ["system:masters"] })));
+      await isKnownAs(ask(api, await idToken({ tenant: "one", oid: "u1", teams: [] })), "p:alice", []);
 
       await change(configuration(domain, entry(provider.url) + entry(second.url)), "success");
       await isKnownAs(ask(api, token), "p:alice");
@@ -229,6 +233,10 @@ for (const domain of domains) {
 
       await change(configuration(domain, entry("http://idp.example")), "failure");
       assert.ok(logged.some((line) => line.includes("URL scheme must be https") && line.includes('"level":"error"')));
+      await isKnownAs(ask(api, token), "p:alice");
+
+      // Requests without credentials stay as they were at the start, so such a file changes nothing.
+      await change(configuration(domain, entry(second.url), "anonymous: {enabled: true}\n"), "failure");
       await isKnownAs(ask(api, token), "p:alice");
 
       // No provider answers: the old configuration stays until the file is valid again.

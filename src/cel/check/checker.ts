@@ -392,7 +392,7 @@ export class Checker {
     if (range.kind === "list") return hasTwo ? [int, range.element] : [range.element, range.element];
     if (range.kind === "map") return [range.key, range.value];
     if (range.kind === "parameter") this.#inference.fits(dyn, range);
-    else if (!isLoose(range)) {
+    else if (!isLoose(range) || range.kind === "any") {
       this.#findings.add(node.range, () => {
         const message = `expression of type '${showType(range)}' cannot be range of a comprehension`;
         return `${message} (must be list, map, or dynamic)`;

@@ -281,7 +281,7 @@ function mapText(entries: readonly (readonly [Value, Value])[], context: Evaluat
   return `{${texts.sort().join(", ")}}`;
 }
 
-const unknown = ["dyn", "any", "error", "parameter"] as const;
+const unknown = ["dyn", "error", "parameter"] as const;
 
 const verb = (print: Verb["print"], clause: string, ...kinds: readonly CelType["kind"][]): Verb => ({
   print,

@@ -17,7 +17,7 @@ import { sizeOf } from "../evaluate/kinds.ts";
 import type { CallCost, Library } from "../functions.ts";
 import { listOf, opaque, optionalOf, string } from "../types.ts";
 import { Opaque, Optional, type Value } from "../values.ts";
-import { requestUriFault } from "./parse-url.ts";
+import { requestUriFault } from "#meta/go-url.ts";
 import { memberFunction, plainFunction } from "./declare.ts";
 
 const formatType = opaque("kubernetes.NamedFormat");

@@ -4,7 +4,7 @@ import type { FunctionDeclaration, Library } from "../functions.ts";
 import { bool, type CelType, listOf, mapOf, opaque, string } from "../types.ts";
 import { CelError, Opaque, type Value } from "../values.ts";
 import { memberFunction, onText, plainFunction, traversalCost } from "./declare.ts";
-import { escapedPath, type ParsedUrl, parseQuery, parseUrl, requestUriFault, splitHost, textOf } from "./parse-url.ts";
+import { escapedPath, type ParsedUrl, parseQuery, parseUrl, requestUriFault, splitHost, textOf } from "#meta/go-url.ts";
 
 const urlType = opaque("kubernetes.URL");
 

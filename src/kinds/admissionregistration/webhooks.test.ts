@@ -74,6 +74,7 @@ test("a webhook has either a URL or a service, and a valid one", () => {
   );
   check({ clientConfig: { url: "https://a b/" } }, /invalid character " " in host name/);
   check({ clientConfig: { url: "https://a/%zz" } }, /invalid URL escape "%zz"/);
+  check({ clientConfig: { url: "https://[::1" } }, /parse "https:\/\/\[::1": missing .\]. in host/);
   const service = { name: "s", namespace: "n" };
   check({ clientConfig: { service } });
   // Upstream: each message is at the field of the other.

@@ -73,6 +73,38 @@ test("rules about claims and users refuse with their message", () => {
   assert.equal(userOf({ claimMappings: name, userValidationRules }, { sub: "b" }).name, "b");
 });
 
+test("rules about users see all fields of a user, also empty ones", () => {
+  const checks = [
+    "user.groups.all(name, !name.startsWith('system:'))",
+    "user.uid == ''",
+    "has(user.groups) && has(user.uid) && size(user.extra) == 0",
+  ];
+  const userValidationRules = checks.map((expression) => ({ expression }));
+  assert.equal(userOf({ claimMappings: name, userValidationRules }, { sub: "b" }).name, "b");
+});
+
+test("the types of claims are not known, so they are in no loop and printed by no format", () => {
+  const wrong = (expression: string, column: number, finding: string): void => {
+    const shown = ` | ${expression}\n | ${".".repeat(column - 1)}^`;
+    expectRefusal(
+      { claimMappings: { ...name, groups: { expression } } },
+      `jwt[0].claimMappings.groups.expression: Invalid value: "${expression}": compilation failed: ERROR: <input>:1:${column}: ${finding}\n${shown}`,
+    );
+  };
+  wrong(
+    "claims.g.map(x, x)",
+    7,
+    "expression of type 'any' cannot be range of a comprehension (must be list, map, or dynamic)",
+  );
+  wrong(
+    "'%d'.format([claims.g])",
+    20,
+    "error during formatting: decimal clause can only be used on integers, was given google.protobuf.Any",
+  );
+  const groups = { expression: "dyn(claims.g).map(x, '%s'.format([dyn(x)]))" };
+  assert.deepEqual(userOf({ claimMappings: { ...name, groups } }, { sub: "b", g: ["x"] }).groups, ["x"]);
+});
+
 test("expressions that are wrong are refused at the start, in 1.32's words", () => {
   expectRefusal(
     {
@@ -98,6 +130,12 @@ test("a user name from an address needs a look at whether it was verified", () =
     );
   }
   const claimMappings = { username: { expression: "claims.email" } };
+  // A rule that cannot be used looks at nothing.
+  expectRefusal(
+    { claimMappings, claimValidationRules: [{ expression: "claims.email_verified" }] },
+    'jwt[0].claimValidationRules[0].expression: Invalid value: "claims.email_verified": must evaluate to bool',
+    `jwt[0].claimMappings.username.expression: Invalid value: "claims.email": ${detail}`,
+  );
   const claimValidationRules = [{ expression: "claims.email_verified == true" }];
   assert.equal(userOf({ claimMappings, claimValidationRules }, { email: "a@b", email_verified: true }).name, "a@b");
   assert.throws(() => userOf({ claimMappings, claimValidationRules }, { email: "a@b", email_verified: false }));

@@ -54,10 +54,10 @@ function confirm(program: Program, variables: Variables, expression: string, mes
   throw new ClaimError(message === "" ? `validation expression '${expression}' failed` : message);
 }
 
-/** Returns the user as reviews show it; empty fields are absent. */
+/** Returns the user as expressions see it: every field is present, also an empty one. */
 const shownUser = ({ name, uid = "", groups, extra = {} }: UserInfo): Value => ({
   username: name,
-  ...(uid === "" ? {} : { uid }),
-  ...(groups.length === 0 ? {} : { groups }),
-  ...(Object.keys(extra).length === 0 ? {} : { extra: extra as Value }), // plain lists of texts
+  uid,
+  groups,
+  extra: extra as Value, // plain lists of texts
 });

@@ -48,10 +48,7 @@ export function openIdentityProviders(
   tokens.use(current);
 
   async function change(text: string): Promise<void> {
-    const config = readAuthenticationConfig(text, plan.rules);
-    if (JSON.stringify(config.anonymous) !== JSON.stringify(plan.anonymous)) {
-      log.warn({ file }, "the field anonymous changed, which takes effect at the next start");
-    }
+    const config = readAuthenticationConfig(text, { ...plan.rules, fixedAnonymous: { value: plan.anonymous } });
     const byIdentity = new Map(current.map((issuer) => [issuer.identity, issuer]));
     const next = config.issuers.map((issuer) => byIdentity.get(issuer.identity) ?? open(issuer));
     added = next.filter((issuer) => !current.includes(issuer));

@@ -2,8 +2,8 @@
  * Parses and prints URLs as Go's `net/url` does, with its error texts. Texts are handled as bytes, one per character,
  * since escapes stand for bytes.
  */
-import { goQuote } from "#meta/field-error.ts";
-import { type Fault, parseAddress } from "#meta/parse-ip.ts";
+import { goQuote } from "./field-error.ts";
+import { type Fault, parseAddress } from "./parse-ip.ts";
 
 /**
  * A parsed URL. Its texts are unescaped bytes unless a member says otherwise. A URL with an `opaque` part has no user,
@@ -42,7 +42,11 @@ export function requestUriFault(text: string): string | undefined {
 /** Parses the URI of a request. The part after `#` is checked, but not returned. */
 export function parseUrl(text: string): ParsedUrl | Fault {
   const wrong = requestUriFault(text);
-  if (wrong !== undefined) return { fault: wrong };
+  return wrong === undefined ? parseReference(text) : { fault: wrong };
+}
+
+/** Parses a URL, or a reference relative to one. The part after `#` is checked, but not returned. */
+export function parseReference(text: string): ParsedUrl | Fault {
   const hash = text.indexOf("#");
   const plain = hash < 0 ? text : text.slice(0, hash);
   const parsed = parse(bytesOf(plain), false);
@@ -68,7 +72,10 @@ function parse(bytes: string, isRequest: boolean): ParsedUrl | Fault {
   const parsed = { ...nothing, scheme: (scheme ?? "").toLowerCase(), query };
   if (!rest.startsWith("/")) {
     if (scheme !== undefined) return { ...parsed, opaque: rest, path: "", rawPath: "" };
-    return { fault: "invalid URI for request" };
+    if (isRequest) return { fault: "invalid URI for request" };
+    const segment = rest.split("/", 1)[0]!;
+    if (segment.includes(":")) return { fault: "first path segment in URL cannot contain colon" };
+    return withPath(parsed, rest);
   }
   const hasAuthority = rest.startsWith("//") && (scheme !== undefined || (!isRequest && !rest.startsWith("///")));
   if (!hasAuthority) return withPath(parsed, rest);
