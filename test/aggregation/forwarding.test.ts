@@ -274,6 +274,21 @@ for (const [name, refuse] of [
   });
 }
 
+test("a call whose connection the peer ends is not sent again", async (t) => {
+  let seen = 0;
+  const port = await rawPeer((socket, id) => {
+    if (++seen % 2 === 1) socket.write(Buffer.concat([head(id), data(id, "whole", endStream)]));
+    else if (seen === 2) socket.end(goAway(id));
+    else socket.destroy();
+  });
+  const { call } = caller(t, port);
+  for (const problem of [/GOAWAY/, /EOF|ECONNRESET/]) {
+    assert.equal(await whole(await call()), "whole");
+    await assert.rejects(call(), problem);
+  }
+  assert.equal(seen, 4);
+});
+
 /** Makes a body that never ends. */
 function uploadBody(text: string): { readonly body: ForwardedBody; readonly stopped: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>();

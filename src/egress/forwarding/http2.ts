@@ -6,15 +6,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } f
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import { hostPort, type ServiceAddress } from "../service-address.ts";
-import {
-  type Forwarded,
-  type ForwardedAnswer,
-  headerBytesMax,
-  idleMs,
-  isRepeatable,
-  pipeBody,
-  type Sending,
-} from "./call.ts";
+import { type Forwarded, type ForwardedAnswer, headerBytesMax, idleMs, pipeBody, type Sending } from "./call.ts";
 
 const { NGHTTP2_CANCEL: cancelled, NGHTTP2_NO_ERROR: none, NGHTTP2_REFUSED_STREAM: refusedStream } = constants;
 
@@ -94,8 +86,6 @@ export class Http2 {
 
   send(call: Forwarded): Sending {
     const { body } = call;
-    // The first call of a connection is not repeated: its failure is not caused by an idle connection.
-    const mayRepeat = !this.#isFresh && isRepeatable(call);
     this.#isFresh = false;
     let stream: ClientHttp2Stream;
     try {
@@ -120,8 +110,8 @@ export class Http2 {
         this.#idleSinceMs = this.#clock.monotonic();
         const isUntouched =
           stream.rstCode === refusedStream || (stream.id ?? 0) > (this.#goAway?.lastStreamId ?? streamIdMax);
-        const isStale = mayRepeat && this.#session.destroyed;
-        if (isStale || (isUntouched && body === undefined)) resolve(undefined);
+        // Upstream: a call whose connection ends is not sent again, unlike one over HTTP/1.1.
+        if (isUntouched && body === undefined) resolve(undefined);
         else reject(new Error(this.#problem(stream, failure)));
       });
     });
