@@ -7,7 +7,7 @@ import { StructuralSchema, type JsonSchemaProps } from "#schema/structural.ts";
 import type { Schema } from "#schema/schema.ts";
 import { jsonEncoding } from "./json-encoding.ts";
 import { yamlEncoding } from "./yaml-encoding.ts";
-import { type CustomType, decodeCustom, decodePatchedCustom, reshape } from "./custom-object.ts";
+import { type CustomType, decodeCustom, decodePatchedCustom, reshape, reshapeConverted } from "./custom-object.ts";
 import type { FieldValidation } from "./object.ts";
 
 const text: Schema = { type: "string" };
@@ -234,4 +234,11 @@ test("a stored object that fits is the same object afterwards", () => {
   const object = { kind: "Widget", apiVersion: "example.com/v1", metadata: { name: "x" }, spec: { a: "1", d: "2" } };
   assert.equal(reshape(object, type.structural, room()), object);
   assert.deepEqual(reshape({ ...object, spec: { gone: 1 } }, type.structural, room())["spec"], { d: "D" });
+});
+
+test("a converted object loses nulls that its schema does not accept and for which it has no default", () => {
+  const object = { kind: "Widget", apiVersion: "example.com/v1", metadata: { name: "x" }, spec: { a: "1", n: 5 } };
+  assert.equal(reshapeConverted(object, type.structural), object);
+  const spec = { a: null, d: null, gone: null };
+  assert.deepEqual(reshapeConverted({ ...object, spec }, type.structural)["spec"], { d: null });
 });

@@ -11,7 +11,14 @@ import { badRequest, invalidObject } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys, plainNumbers, type ByteBudget, setKey, withRawNumbers } from "#schema/json-values.ts";
 import type { Schema } from "#schema/schema.ts";
-import { applyDefaults, prune, type SchemaNode, showValue, type StructuralSchema } from "#schema/structural.ts";
+import {
+  applyDefaults,
+  dropNulls,
+  prune,
+  type SchemaNode,
+  showValue,
+  type StructuralSchema,
+} from "#schema/structural.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 import { escapeHtml } from "#std/escape-html.ts";
 import type { BodyEncoding } from "./encoding.ts";
@@ -274,3 +281,7 @@ export function reshape(object: Unstructured, structural: StructuralSchema, defa
   const filled = defaults === undefined ? pruned : applyDefaults(pruned, structural.node, true, defaults);
   return filled as Unstructured; // pruning and defaults do not change metadata
 }
+
+/** Adapts an object that a conversion webhook returned: prunes unknown members and nulls, and applies no defaults. */
+export const reshapeConverted = (object: Unstructured, structural: StructuralSchema): Unstructured =>
+  dropNulls(reshape(object, structural), structural.node) as Unstructured; // metadata stays

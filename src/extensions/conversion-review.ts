@@ -5,12 +5,13 @@
  */
 import type { WebhookConversion } from "#api/apiextensions/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { printFieldError } from "#meta/field-error.ts";
+import { aggregate, type FieldError, printFieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
 import { StatusError, unclassified } from "#meta/status-error.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
+import { goTypeOf } from "#schema/go-text.ts";
 import { isObject } from "#std/is-object.ts";
 import type { ConversionCaller } from "#registry/resource-definition.ts";
 import type { Random } from "#std/random.ts";
@@ -89,17 +90,23 @@ async function bodyOf({ request, ...review }: SentReview, objects: readonly Unst
   return Buffer.from(`${head},"request":${asked},"objects":[${texts.join()}]},"response":${response}}`);
 }
 
-/** Returns the converted objects. Throws when the answer is not a successful one to this review. */
+/**
+ * Returns the converted objects. Throws when the answer is not a successful one to this review. As upstream, an answer
+ * in v1beta1 may lack its type, and its uid is not compared.
+ */
 function convertedObjects(answer: unknown, { apiVersion, request }: SentReview): readonly unknown[] {
   if (!isObject(answer)) throw new Error("couldn't get version/kind; the answer is no object");
   const { kind, apiVersion: actualVersion } = answer;
-  if (kind !== "ConversionReview" || actualVersion !== apiVersion) {
+  const isStrict = !apiVersion.endsWith("/v1beta1");
+  const isExpected = (actual: unknown, wanted: string): boolean =>
+    actual === wanted || (!isStrict && (actual ?? "") === "");
+  if (!isExpected(kind, "ConversionReview") || !isExpected(actualVersion, apiVersion)) {
     const got = `${shown(actualVersion).includes("/") ? "" : "/"}${shown(actualVersion)}, Kind=${shown(kind)}`;
     throw new Error(`expected webhook response of ${apiVersion}, Kind=ConversionReview, got ${got}`);
   }
   const { response } = answer;
   if (!isObject(response)) throw new Error("no response provided");
-  if (response["uid"] !== request.uid) {
+  if (isStrict && response["uid"] !== request.uid) {
     throw new Error(`expected response.uid=${text(request.uid)}, got ${text(response["uid"])}`);
   }
   const { result } = response;
@@ -146,7 +153,7 @@ function restoreMetadata(
     ...object,
     kind,
     apiVersion,
-    metadata: { ...before, ...takeLabels(metadata, before, failed) },
+    metadata: withLabelsOf(metadata, before, failed),
   } as Unstructured;
 }
 
@@ -158,36 +165,40 @@ const identity = [
 
 const metadataPath = FieldPath.of("metadata");
 
-/** Copies labels and annotations of the webhook's object; all other metadata is unchanged. */
-function takeLabels(
+/** Returns the metadata with the labels and annotations of the webhook's object; all other metadata is unchanged. */
+function withLabelsOf(
   metadata: Readonly<Record<string, unknown>>,
-  before: ObjectMeta,
+  { labels: _oldLabels, annotations: _oldAnnotations, ...rest }: ObjectMeta,
   failed: (problem: string) => Error,
-): Pick<ObjectMeta, "labels" | "annotations"> {
-  const labels = textsOf(metadata["labels"], "labels", failed);
-  const annotations = textsOf(metadata["annotations"], "annotations", failed);
-  const errors = [
-    ...validateLabels(labels, metadataPath.child("labels")),
-    ...validateAnnotations(annotations, metadataPath.child("annotations")),
-  ];
-  const [problem] = errors;
-  if (problem !== undefined) throw failed(`returned invalid metadata: ${printFieldError(problem)}`);
+): ObjectMeta {
+  const [labels, annotations] = [textsOf(metadata, "labels", failed), textsOf(metadata, "annotations", failed)];
+  const check = (errors: readonly FieldError[]): void => {
+    if (errors.length > 0) throw failed(`returned invalid metadata: ${aggregate(errors.map(printFieldError))}`);
+  };
+  check(validateLabels(labels, metadataPath.child("labels")));
+  // Upstream names the field so.
+  check(validateAnnotations(annotations, metadataPath.child("annotation")));
   return {
-    ...(labels === undefined && before.labels === undefined ? {} : { labels }),
-    ...(annotations === undefined && before.annotations === undefined ? {} : { annotations }),
-  } as Pick<ObjectMeta, "labels" | "annotations">; // an absent one takes the place of one that was there
+    ...rest,
+    ...(labels === undefined ? {} : { labels }),
+    ...(annotations === undefined ? {} : { annotations }),
+  };
 }
 
+/** Returns a map of texts; `undefined` for an empty one. */
 function textsOf(
-  value: unknown,
-  name: string,
+  metadata: Readonly<Record<string, unknown>>,
+  name: "labels" | "annotations",
   failed: (problem: string) => Error,
 ): Readonly<Record<string, string>> | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (!isObject(value) || !Object.values(value).every((one) => typeof one === "string")) {
-    throw failed(`returned invalid metadata: metadata.${name} is no map of texts`);
+  const value = metadata[name] ?? undefined;
+  if (value === undefined) return undefined;
+  const wrong = (problem: string): Error => failed(`returned invalid metadata: ${problem} in converted object`);
+  if (!isObject(value)) throw wrong(`invalid metadata.${name} of type ${goTypeOf(value)}`);
+  for (const [key, item] of Object.entries(value)) {
+    if (typeof item !== "string") throw wrong(`metadata.${name}[${key}] must be a string, but is ${goTypeOf(item)}`);
   }
-  return value as Readonly<Record<string, string>>; // checked above
+  return Object.keys(value).length === 0 ? undefined : (value as Readonly<Record<string, string>>); // checked above
 }
 
 /** Returns `stable.example.com/v1, Kind=Port`, the form of types in messages. */

@@ -13,7 +13,7 @@ import type {
 } from "#api/apiextensions/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { RuleTimes } from "#cel/schema-rules.ts";
-import { reshape } from "#codec/custom-object.ts";
+import { reshape, reshapeConverted } from "#codec/custom-object.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -239,7 +239,7 @@ function remoteConversion(
       const sent = await mapCooperatively(objects, (object) => applyOwnSchema(object, byApiVersion, objectBytesMax));
       const converted = await convert(webhook, sent, apiVersion, caller);
       const { structural } = byApiVersion.get(apiVersion)!; // one of the known
-      return mapCooperatively(converted, (object) => reshape(object, structural));
+      return mapCooperatively(converted, (object) => reshapeConverted(object, structural));
     },
     convertRaw: (objects, apiVersion, caller) => convert(webhook, objects, apiVersion, caller),
   };

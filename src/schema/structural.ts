@@ -42,6 +42,7 @@ export { patternSizes } from "./structural/pattern.ts";
 export { compiledSize, expandedSize, readingSize } from "./structural/pattern-text.ts";
 export { patternWeight } from "./structural/pattern-weight.ts";
 export { LinearRegExp } from "./structural/re2.ts";
+export { dropNulls } from "./structural/nulls.ts";
 export { prune } from "./structural/prune.ts";
 
 /**

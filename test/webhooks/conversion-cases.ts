@@ -5,7 +5,18 @@ import { type Case, type Session, sets } from "./session.ts";
 
 const text = { type: "string" };
 const fields = {
-  spec: { type: "object", properties: { host: text, port: text, address: text, replicas: { type: "integer" } } },
+  spec: {
+    type: "object",
+    properties: {
+      host: text,
+      port: text,
+      address: text,
+      replicas: { type: "integer" },
+      nullable: { ...text, nullable: true },
+      list: { type: "array", items: { type: "object", properties: { a: text } } },
+      map: { type: "object", additionalProperties: text },
+    },
+  },
   status: { type: "object", properties: { ready: { type: "integer" } } },
 };
 
@@ -17,7 +28,7 @@ interface Ports {
 }
 
 /** Defines ports in two versions, of which the first is stored, with a converter of its own. */
-async function ports(on: Session, answer: WebhookAnswer = { converts: "ports" }): Promise<Ports> {
+async function ports(on: Session, answer: WebhookAnswer = { converts: "ports" }, reviewVersion = "v1"): Promise<Ports> {
   const version = (name: string) => ({
     name,
     served: true,
@@ -42,7 +53,7 @@ async function ports(on: Session, answer: WebhookAnswer = { converts: "ports" })
         group: on.group,
         scope: "Namespaced",
         names: { plural: "ports", kind: "Port" },
-        conversion: { strategy: "Webhook", webhook: { clientConfig, conversionReviewVersions: ["v1"] } },
+        conversion: { strategy: "Webhook", webhook: { clientConfig, conversionReviewVersions: [reviewVersion] } },
         versions: [version("v1"), version("v2")],
       },
     },
@@ -184,6 +195,69 @@ export const conversionCases: readonly Case[] = [
           show: ["metadata.labels", "metadata.annotations", "metadata.finalizers", "metadata.generation"],
         });
       }
+    },
+  },
+  {
+    name: "labels and annotations that a converter takes away are gone, and the object can be written",
+    run: async (on) => {
+      const { first, second, port } = await ports(on);
+      const labelled = { labels: { a: "b" }, annotations: { c: "d" } };
+      const stored = await on.prepare("POST", first, port("v1", "a", { host: "h", port: "1" }, labelled));
+      const { metadata } = stored.value as { metadata: Record<string, unknown> }; // an object
+      const { labels: _labels, annotations: _annotations, ...rest } = metadata;
+      for (const changed of [{}, { labels: null, annotations: null }, { labels: {}, annotations: {} }]) {
+        const bare = { ...port("v2", "a", { address: "h:1" }), metadata: { ...rest, ...changed } };
+        await on.client("convert", { converts: "ports", response: { convertedObjects: [bare] } });
+        const show = ["metadata.labels", "metadata.annotations"];
+        await on.send("GET", `${second}/a`, undefined, { show });
+      }
+      const bare = { ...port("v2", "a", { address: "h:1" }), metadata: rest };
+      await on.client("convert", { converts: "ports", response: { convertedObjects: [bare] } });
+      await on.patch(`${second}/a?dryRun=All`, { spec: { address: "h:2" } }, { isVague: true });
+      for (const changed of [
+        { labels: { "a b": "c", "d e": "f" } },
+        { labels: [] },
+        { labels: { a: 1 } },
+        { labels: { a: null } },
+        { annotations: "x" },
+        { annotations: { a: { b: "c" } } },
+        { annotations: { "a b": "c" } },
+        { labels: { "a b": "c" }, annotations: { "a b": "c" } },
+      ]) {
+        const wrong = { ...port("v2", "a", { address: "h:1" }), metadata: { ...rest, ...changed } };
+        await on.client("convert", { converts: "ports", response: { convertedObjects: [wrong] } });
+        // The order of two findings is random.
+        await on.send("GET", `${second}/a`, undefined, { isVague: Object.keys(changed.labels ?? {}).length === 2 });
+      }
+    },
+  },
+  {
+    name: "nulls that a converter returns are dropped where the schema does not accept them",
+    run: async (on) => {
+      const { first, second, port } = await ports(on);
+      const stored = await on.prepare("POST", first, port("v1", "a", { host: "h", port: "1" }));
+      const { metadata } = stored.value as { metadata: object }; // an object
+      for (const members of [
+        { spec: { address: "h:1", host: null, replicas: null } },
+        { spec: null, status: null },
+        { spec: { nullable: null, list: [null, { a: null }], map: { a: null } } },
+      ]) {
+        const converted = { ...port("v2", "a", {}), metadata, ...members };
+        await on.client("convert", { converts: "ports", response: { convertedObjects: [converted] } });
+        await on.send("GET", `${second}/a`, undefined, { show: ["spec", "status"] });
+      }
+    },
+  },
+  {
+    name: "an answer in v1beta1 needs no uid",
+    run: async (on) => {
+      const { first, second, port } = await ports(on, { converts: "ports", response: { uid: "other" } }, "v1beta1");
+      await on.post(first, port("v1", "a", { host: "h", port: "1" }));
+      await on.send("GET", `${second}/a`, undefined, { show: ["spec"] });
+      await on.client("convert", { converts: "ports", response: { uid: undefined } });
+      await on.send("GET", `${second}/a`, undefined, { show: ["spec"] });
+      await on.client("convert", { converts: "ports", response: { result: { status: "Failed", message: "no" } } });
+      await on.send("GET", `${second}/a`);
     },
   },
   {
