@@ -2,6 +2,7 @@
  * Converts managedFields entries to field managers with field sets, and back: identity and order of entries, and the
  * limit on update entries. Source: upstream's `util/managedfields`.
  */
+import { goQuote } from "#meta/field-error.ts";
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
 import { compareCodePoints } from "#std/code-points.ts";
 import { type FieldSet, parseFieldSet, rememberSet, union } from "./field-set.ts";
@@ -38,11 +39,12 @@ export function identify(manager: string, isApplier: boolean, apiVersion: string
 
 /** Returns why the list cannot be read; `undefined` when it can. Source: upstream's `managedfields/internal`. */
 export function managersProblem(list: readonly ManagedFieldsEntry[]): string | undefined {
-  for (const { operation, apiVersion = "", fieldsType = "", fieldsV1 } of list) {
+  for (const [at, { operation, apiVersion = "", fieldsType = "", fieldsV1 }] of list.entries()) {
     if (operation !== "Apply" && operation !== "Update") return "operation must be `Apply` or `Update`";
     if (apiVersion === "") return "apiVersion must not be empty";
-    if (fieldsType !== "FieldsV1") return "fieldsType must be `FieldsV1`";
-    if (parseFieldSet(fieldsV1) === undefined) return "fieldsV1 must be a set of fields";
+    if (fieldsType === "") return `missing fieldsType in managed fields entry ${at}`;
+    if (fieldsType !== "FieldsV1") return `invalid fieldsType ${goQuote(fieldsType)} in managed fields entry ${at}`;
+    if (parseFieldSet(fieldsV1 ?? {}) === undefined) return "fieldsV1 must be a set of fields";
   }
   return undefined;
 }
@@ -58,7 +60,7 @@ export function readFieldManagers(list: readonly ManagedFieldsEntry[]): FieldMan
     const { manager = "", operation, apiVersion = "", time, fieldsType, fieldsV1, subresource = "" } = entry;
     if (operation !== "Apply" && operation !== "Update") return undefined;
     if (apiVersion === "" || fieldsType !== "FieldsV1") return undefined;
-    const set = parseFieldSet(fieldsV1);
+    const set = parseFieldSet(fieldsV1 ?? {}); // as upstream, none is the same as an empty one
     if (set === undefined) return undefined;
     const isApplier = operation === "Apply";
     const id = identify(manager, isApplier, apiVersion, subresource);

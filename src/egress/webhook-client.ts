@@ -227,6 +227,9 @@ function refusalText(code: number, value: unknown, text: string): string {
   const said = text.trim().slice(0, shownMax);
   const refusal = refusals.get(code);
   if (refusal !== undefined) return refusal;
+  if (code === 406 && (said === "" || said === "unknown")) {
+    return "the server was unable to respond with a content type that the client supports";
+  }
   if ((code === 403 || code === 406 || code === 415) && said !== "") return said;
   return code >= 500
     ? `an error on the server (${goQuote(said)}) has prevented the request from succeeding`

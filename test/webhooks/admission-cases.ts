@@ -213,6 +213,91 @@ export const admissionCases: readonly Case[] = [
     },
   },
   {
+    name: "an answer with a member of another type is a failure, and what is no patch is an error where failures are ignored",
+    run: async (on) => {
+      const maps = on.path("configmaps");
+      const base64 = (text: string): string => Buffer.from(text).toString("base64");
+      await on.hook("mutating", "odd", {});
+      for (const failurePolicy of ["Fail", "Ignore"]) {
+        const policy = [{ op: "replace", path: "/webhooks/0/failurePolicy", value: failurePolicy }];
+        await on.prepare("PATCH", configurations("mutating", on.name("odd")), policy, { type: patchTypes.json });
+        await on.settle();
+        for (const [at, status] of [
+          { code: "403" },
+          { code: 403.5 },
+          { code: 2 ** 31 },
+          { reason: 5 },
+          { message: true },
+          { metadata: "x" },
+          { metadata: { remainingItemCount: "x" } },
+          { details: "x" },
+          { details: { uid: 5 } },
+          { details: { retryAfterSeconds: "x" } },
+          { details: { causes: "x" } },
+          { details: { causes: [5] } },
+          { details: { causes: [{ reason: [] }] } },
+          "x",
+        ].entries()) {
+          await on.client("odd", { response: { allowed: false, status } });
+          await on.post(maps, configMap(`s${at}-${failurePolicy.toLowerCase()}`));
+        }
+        for (const [at, response] of [
+          { patchType: "JSONPatch", patch: base64("  ") },
+          { patchType: "MergePatch", patch: base64("{}") },
+          { patchType: "MergePatch", patch: base64("[]") },
+          { patchType: "MergePatch", patch: base64('[{"op":"add","path":"/data","value":{}}]') },
+          { patchType: "JSONPatch", patch: 5 },
+          { uid: 5 },
+        ].entries()) {
+          await on.client("odd", { response });
+          await on.post(maps, configMap(`p${at}-${failurePolicy.toLowerCase()}`));
+        }
+      }
+      const metadata = { resourceVersion: "1", continue: "x", remainingItemCount: 3 };
+      await on.client("odd", { response: { allowed: false, status: { metadata, message: "no" } } });
+      await on.post(maps, configMap("refused"), { show: ["metadata.remainingItemCount"] });
+      await on.client("odd", { code: 406, body: "{}" });
+      await on.prepare(
+        "PATCH",
+        configurations("mutating", on.name("odd")),
+        [{ op: "replace", path: "/webhooks/0/failurePolicy", value: "Fail" }],
+        { type: patchTypes.json },
+      );
+      await on.settle();
+      await on.post(maps, configMap("not-acceptable"));
+    },
+  },
+  {
+    name: "a request keeps its name when a webhook gives the object another one",
+    run: async (on) => {
+      await on.hook("mutating", "rename", { patch: [{ op: "add", path: "/metadata/name", value: "renamed" }] });
+      await on.hook("validating", "then", {}, {}, ["object.metadata.name"]);
+      const maps = on.path("configmaps");
+      await on.post(maps, configMap("named"), { show: ["metadata.name"] });
+      await on.post(`${maps}?dryRun=All`, { metadata: { generateName: "made-" } }, { show: ["metadata.name"] });
+    },
+  },
+  {
+    name: "managers that a webhook spoils are those from before it, with a warning",
+    run: async (on) => {
+      const entry = { manager: "m", operation: "Update", apiVersion: "v1", fieldsType: "FieldsV1", fieldsV1: {} };
+      for (const [at, managedFields] of [
+        [{ ...entry, fieldsType: "FieldsV2" }],
+        [entry, { ...entry, manager: "n", fieldsType: "" }],
+        [{ ...entry, operation: "Other" }],
+        [{ ...entry, apiVersion: "" }],
+        [{ ...entry, fieldsV1: undefined }],
+        [{ ...entry, fieldsV1: { "x:y": {} } }],
+        [{}],
+      ].entries()) {
+        await on.hook("mutating", `spoil-${at}`, sets("/metadata/managedFields", managedFields));
+        await on.post(on.path("configmaps"), configMap(`m${at}`), { show: ["metadata.managedFields.length"] });
+        await on.prepare("DELETE", configurations("mutating", on.name(`spoil-${at}`)));
+        await on.settle();
+      }
+    },
+  },
+  {
     name: "a pod that a webhook completes has the defaults of what was added",
     run: async (on) => {
       const init = [{ op: "add", path: "/spec/initContainers", value: [{ name: "i", image: "added" }] }];

@@ -19,14 +19,8 @@ import type { Matched } from "../matching.ts";
 import { type AdmissionAttributes, objectName } from "../plugin.ts";
 import type { AttemptOutcome } from "./circuit-breaker.ts";
 import { noDryRun, rejection } from "./rejection.ts";
-import {
-  readAnswer,
-  type ReviewAnswer,
-  reviewBody,
-  ReviewError,
-  type ReviewObjects,
-  reviewVersions,
-} from "./review.ts";
+import { ReviewError } from "./answer-members.ts";
+import { readAnswer, type ReviewAnswer, reviewBody, type ReviewObjects, reviewVersions } from "./review.ts";
 import type { Webhook } from "./webhook.ts";
 
 /** Observes the outcome of calls, for metrics. Codes are those of HTTP; 0 when the server itself failed. */

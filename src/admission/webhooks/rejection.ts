@@ -1,21 +1,21 @@
 /** Refusals by webhooks as clients see them. Source: upstream's `admission/plugin/webhook/errors`. */
 import { goQuote } from "#meta/field-error.ts";
-import { badRequest, type Status, type StatusDetails, StatusError } from "#meta/status-error.ts";
-import type { WebhookStatus } from "./review.ts";
+import { badRequest, type Status, StatusError } from "#meta/status-error.ts";
+import type { WebhookStatus } from "./webhook-status.ts";
 
 /** Makes the refusal with the code, reason and message of the webhook, as far as it gave ones that can be sent. */
 export function rejection(webhook: string, status: WebhookStatus | undefined): StatusError {
-  const { code = 0, reason = "", message = "", details } = status ?? {};
+  const { code = 0, reason = "", message = "", metadata = {}, details } = status ?? {};
   const denied = `admission webhook ${goQuote(webhook)} denied the request`;
   const why = message === "" ? reason : message;
   const shown: Status = {
     kind: "Status",
     apiVersion: "v1",
-    metadata: {},
+    metadata,
     status: "Failure",
     message: why === "" ? `${denied} without explanation` : `${denied}: ${why}`,
     ...(reason === "" ? {} : { reason }),
-    ...(details === undefined ? {} : { details: detailsOf(details) }),
+    ...(details === undefined ? {} : { details }),
     // An answer needs a code of an error, and a code that HTTP can send.
     code: code < 400 || code > 599 ? 400 : code,
   };
@@ -25,24 +25,3 @@ export function rejection(webhook: string, status: WebhookStatus | undefined): S
 /** The error of a dry run that would call a webhook with side effects. */
 export const noDryRun = (webhook: string): StatusError =>
   badRequest(`admission webhook ${goQuote(webhook)} does not support dry run`);
-
-/** Reads the known members of their types; a webhook may have sent anything. */
-function detailsOf(details: Readonly<Record<string, unknown>>): StatusDetails {
-  const { causes, retryAfterSeconds } = details;
-  const texts = textsOf(details, ["name", "group", "kind", "uid"]);
-  return {
-    ...texts,
-    ...(Array.isArray(causes) ? { causes: causes.map((cause) => textsOf(cause, ["reason", "message", "field"])) } : {}),
-    ...(Number.isInteger(retryAfterSeconds) ? { retryAfterSeconds: retryAfterSeconds as number } : {}), // checked here
-  };
-}
-
-function textsOf(input: unknown, names: readonly string[]): Readonly<Record<string, string>> {
-  const members = (input ?? {}) as Readonly<Record<string, unknown>>; // looked at, whatever it is
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = members[name];
-      return typeof value === "string" && value !== "" ? [[name, value]] : [];
-    }),
-  );
-}

@@ -9,6 +9,8 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { base64Error, canonicalBase64 } from "#schema/base64.ts";
 import { isObject } from "#std/is-object.ts";
 import type { AdmissionRequest } from "../admission-request.ts";
+import { ReviewError, text, textList, textMap, unreadable, wrongType } from "./answer-members.ts";
+import { inResponse, statusOf, type WebhookStatus } from "./webhook-status.ts";
 
 /** The versions of AdmissionReview that this server can send. */
 export const reviewVersions = ["v1", "v1beta1"] as const;
@@ -22,14 +24,6 @@ export interface ReviewAnswer {
   readonly patch: Buffer | undefined;
   readonly auditAnnotations: Readonly<Record<string, string>>;
   readonly warnings: readonly string[];
-}
-
-/** The parts of a Status that reach the client. */
-export interface WebhookStatus {
-  readonly code: number;
-  readonly reason: string;
-  readonly message: string;
-  readonly details: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** The objects of a write in one form. */
@@ -73,27 +67,23 @@ interface ExpectedAnswer {
   readonly domain: ApiDomain;
 }
 
-/** The error of an answer that does not belong to the question; `message` begins as upstream's does. */
-export class ReviewError extends Error {}
-
 const invalidAnswer = (why: string): ReviewError => new ReviewError(`received invalid webhook response: ${why}`);
-const unreadable = (why: string): ReviewError => new ReviewError(`failed to call webhook: ${why}`);
 
 /** Reads an answer. Throws a `ReviewError`. */
 export function readAnswer(review: Readonly<Record<string, unknown>>, expected: ExpectedAnswer): ReviewAnswer {
   const { response } = review;
   if (response === undefined || response === null) throw invalidAnswer("webhook response was absent");
-  if (!isObject(response)) throw wrongType(response, "response", "v1.AdmissionResponse");
+  if (!isObject(response)) throw wrongType(response, "AdmissionReview.response", "v1.AdmissionResponse");
   if (expected.version === "v1") checkIdentity(review, response, expected);
-  const auditAnnotations = textMap(response["auditAnnotations"], "response.auditAnnotations");
+  const auditAnnotations = textMap(response["auditAnnotations"], `${inResponse}.auditAnnotations`);
   const allowed = response["allowed"] ?? false;
-  if (typeof allowed !== "boolean") throw wrongType(allowed, "response.allowed", "bool");
+  if (typeof allowed !== "boolean") throw wrongType(allowed, `${inResponse}.allowed`, "bool");
   return {
     allowed,
     status: statusOf(response["status"]),
     patch: patchOf(response, expected),
     auditAnnotations,
-    warnings: textList(response["warnings"], "response.warnings"),
+    warnings: textList(response["warnings"], `${inResponse}.warnings`),
   };
 }
 
@@ -102,12 +92,12 @@ function checkIdentity(
   response: Readonly<Record<string, unknown>>,
   { uid, domain }: ExpectedAnswer,
 ): void {
-  const answeredUid = text(response["uid"], "response.uid");
+  const answeredUid = text(response["uid"], `${inResponse}.uid`, "types.UID");
   if (answeredUid !== uid)
     throw invalidAnswer(`expected response.uid=${goQuote(uid)}, got ${goQuote(answeredUid.slice(0, shownMax))}`);
   const wanted: GroupVersionKind = { group: domain.rename("admission.k8s.io"), version: "v1", kind: "AdmissionReview" };
-  const kind = text(review["kind"], "kind");
-  const apiVersion = text(review["apiVersion"], "apiVersion");
+  const kind = text(review["kind"], "AdmissionReview.kind");
+  const apiVersion = text(review["apiVersion"], "AdmissionReview.apiVersion");
   if (kind === wanted.kind && apiVersion === apiVersionOf(wanted)) return;
   const reviewVersion = parseApiVersion(apiVersion) ?? { group: "", version: "" };
   throw invalidAnswer(
@@ -124,10 +114,10 @@ function patchOf(
   response: Readonly<Record<string, unknown>>,
   { version, isMutating }: ExpectedAnswer,
 ): Buffer | undefined {
-  const encoded = text(response["patch"], "response.patch");
+  const encoded = text(response["patch"], `${inResponse}.patch`, "[]uint8");
   if (canonicalBase64(encoded) === undefined) throw unreadable(base64Error(encoded));
   const patchType = response["patchType"] ?? undefined;
-  const type = patchType === undefined ? undefined : text(patchType, "response.patchType");
+  const type = patchType === undefined ? undefined : text(patchType, `${inResponse}.patchType`, "v1.PatchType");
   if (!isMutating) {
     if (version === "v1beta1") return undefined;
     if (encoded !== "") throw invalidAnswer("validating webhook may not return response.patch");
@@ -145,48 +135,21 @@ function patchOf(
   }
   const patch = Buffer.from(encoded, "base64");
   if (isEmpty(patch)) return undefined;
-  if (type !== undefined && type !== "JSONPatch") {
+  // Upstream reads the patch before it looks at the type: what is no patch fails when it is applied.
+  if (type !== undefined && type !== "JSONPatch" && isList(patch)) {
     throw new ReviewError(`unsupported patch type ${goQuote(type.slice(0, shownMax))}`);
   }
   return patch;
 }
 
 /** Whether a patch has no operations. */
-const isEmpty = (patch: Buffer): boolean => patch.length < 16 && ["", "[]", "null"].includes(patch.toString().trim());
+const isEmpty = (patch: Buffer): boolean =>
+  patch.length === 0 || (patch.length < 16 && ["[]", "null"].includes(patch.toString().trim()));
 
-function statusOf(status: unknown): WebhookStatus | undefined {
-  if (status === undefined || status === null) return undefined;
-  if (!isObject(status)) throw wrongType(status, "response.status", "v1.Status");
-  const { code = 0, details } = status;
-  if (typeof code !== "number" || !Number.isInteger(code)) throw wrongType(code, "response.status.code", "int32");
-  return {
-    code,
-    reason: text(status["reason"], "response.status.reason"),
-    message: text(status["message"], "response.status.message"),
-    details: isObject(details) ? details : undefined,
-  };
-}
-
-function text(value: unknown, field: string): string {
-  if (value === undefined || value === null) return "";
-  if (typeof value !== "string") throw wrongType(value, field, "string");
-  return value;
-}
-
-function textList(value: unknown, field: string): readonly string[] {
-  if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw wrongType(value, field, "[]string");
-  return value.map((item) => text(item, field));
-}
-
-function textMap(value: unknown, field: string): Readonly<Record<string, string>> {
-  if (value === undefined || value === null) return {};
-  if (!isObject(value)) throw wrongType(value, field, "map[string]string");
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, text(item, field)]));
-}
-
-function wrongType(value: unknown, field: string, type: string): ReviewError {
-  const goKind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
-  const owner = field.includes(".") ? "AdmissionResponse" : "AdmissionReview";
-  return unreadable(`json: cannot unmarshal ${goKind} into Go struct field ${owner}.${field} of type ${type}`);
+function isList(patch: Buffer): boolean {
+  try {
+    return Array.isArray(JSON.parse(patch.toString()));
+  } catch {
+    return false;
+  }
 }

@@ -36,12 +36,16 @@ export async function createObject(scope: Scope): Promise<Reply> {
     object,
     await markSlow(scope, admission.admit(admissionAttributes(scope, { ...about, object }))),
   );
-  // A generated name is known at this point.
+  // A generated name is known at this point. A plugin that changes the name of the object changes no request.
   const validate = (candidate: Unstructured): MaybePromise<void> =>
     markSlow(
       scope,
       admission.validate(
-        admissionAttributes(scope, { ...about, name: candidate.metadata.name ?? "", object: candidate }),
+        admissionAttributes(scope, {
+          ...about,
+          name: name === "" ? (candidate.metadata.name ?? "") : name,
+          object: candidate,
+        }),
       ),
     );
   const stored = await store.create(object, writeAttributes(scope, options), validate);
