@@ -1,21 +1,18 @@
 /**
- * One connection to a member of etcd: a session of `node:http2` with calls of gRPC. A peer that breaks the protocol loses
+ * One connection to a member of etcd, over HTTP/2, with calls of gRPC. A peer that breaks the protocol loses
  * the connection, and so does one that does not answer a ping, or two calls in a row. `member-line.ts` chooses the
  * members.
  */
 import { readFile } from "node:fs/promises";
-import { type ClientHttp2Session, connect, constants } from "node:http2";
-import { connect as connectSocket } from "node:net";
-import type { SecureContextOptions } from "node:tls";
+import { connect as connectSocket, isIP, type Socket } from "node:net";
+import { connect as connectTls, type SecureContextOptions, type TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import { EtcdError } from "./client.ts";
 import { type CallHandler, type CallOwner, GrpcCall, type OpenCall, problemOf } from "./grpc-call.ts";
+import { encodeFields } from "./hpack.ts";
+import { Http2Client } from "./http2-client.ts";
 import { readStatusError } from "./status.ts";
 
-/** The bytes of a call, and of all calls, that a member may send before they are read. */
-const windowBytes = 16 * 1024 * 1024;
-const headerBytesMax = 16 * 1024;
-const sessionMegabytes = 128;
 /** The time in which a member must take a connection, with TLS. */
 const connectMs = 2000;
 /** A member takes pings as an attack that come, twice in a row, within 5 s; some arrive sooner than they are sent. */
@@ -25,6 +22,8 @@ const pongMs = 5000;
 const fairMs = 500;
 /** The maximum of `grpc-timeout`, which has eight digits. */
 const timeoutMsMax = 99_999_999;
+/** The number of different headers that are kept. */
+const headersMax = 64;
 /** The number of calls without an answer in time, one after the other, after which the connection is given up. */
 const missesMax = 2;
 
@@ -37,13 +36,14 @@ export interface EtcdTlsFiles {
 
 export class MemberConnection {
   readonly endpoint: string;
-  readonly #session: ClientHttp2Session;
-  readonly #headers: readonly string[];
+  readonly #connection: Http2Client;
+  readonly #fields: readonly (readonly [name: string, value: string])[];
+  /** The headers of calls by their path and timeout, of which there are few. */
+  readonly #headers = new Map<string, Buffer>();
   readonly #clock: Clock;
   /** Calls back once, when the connection takes no new calls any more. */
   readonly #ended: (error: EtcdError) => void;
   #problem: EtcdError | undefined;
-  #lastStreamId = 2 ** 31 - 1;
   #calls = 0;
   #misses = 0;
   #cancelPing: () => void;
@@ -55,34 +55,28 @@ export class MemberConnection {
       if (isUnusable) this.retire(error);
       return error;
     },
-    lost: (id, code, failure) => {
-      if (this.#session.destroyed) this.#endWith(failure);
-      const problem = this.#problem ?? this.#error("unanswered", problemOf(failure ?? "the call was broken off"));
+    lost: (isUntouched) => {
+      const problem = this.#problem ?? this.#error("unanswered", "the call was broken off");
       if (problem.kind === "unauthorized") return problem;
-      const isUntouched = id === undefined || code === constants.NGHTTP2_REFUSED_STREAM || id > this.#lastStreamId;
       return new EtcdError(isUntouched ? "unsent" : "unanswered", problem.message, this.endpoint);
     },
     closed: () => {
       this.#calls--;
-      if (this.#problem !== undefined && this.#calls === 0) this.#session.close();
+      if (this.#problem !== undefined && this.#calls === 0) this.#connection.close();
     },
   };
 
-  private constructor(session: ClientHttp2Session, endpoint: string, clock: Clock, ended: (error: EtcdError) => void) {
+  private constructor(socket: Socket, endpoint: string, clock: Clock, ended: (error: EtcdError) => void) {
     this.endpoint = endpoint;
-    this.#session = session;
     const scheme = endpoint.startsWith("https:") ? "https" : "http";
     const authority = endpoint.startsWith("unix:") ? "localhost" : new URL(endpoint).host;
     const named = { te: "trailers", "content-type": "application/grpc", hasleader: "true" };
-    this.#headers = [":method", "POST", ":scheme", scheme, ":authority", authority, ...Object.entries(named).flat()];
+    this.#fields = [[":method", "POST"], [":scheme", scheme], [":authority", authority], ...Object.entries(named)];
     this.#clock = clock;
     this.#ended = ended;
-    session.setLocalWindowSize(windowBytes);
-    session.on("error", (error) => this.#endWith(error));
-    session.on("close", () => this.#endWith(undefined));
-    session.on("goaway", (_code, lastStreamId) => {
-      this.#lastStreamId = lastStreamId;
-      this.#end("the member closes the connection");
+    this.#connection = new Http2Client(socket, {
+      goingAway: () => this.#end("the member closes the connection"),
+      ended: (error) => this.#endWith(error),
     });
     this.#cancelPing = clock.after(pingMs, () => this.#ping());
   }
@@ -101,27 +95,28 @@ export class MemberConnection {
       const kind = isRefusedCertificate(cause) ? "unauthorized" : "unsent";
       return new EtcdError(kind, `etcd at ${endpoint}: ${problemOf(cause)}`, undefined, { cause });
     };
-    let session: ClientHttp2Session;
+    let socket: Socket;
     try {
-      session = openSession(endpoint, endpoint.startsWith("https:") ? await readTls(files) : {});
+      socket = openSocket(endpoint, endpoint.startsWith("https:") ? await readTls(files) : {});
     } catch (error) {
       throw failed(error);
     }
     return new Promise((resolve, reject) => {
       const fail = (cause: unknown): void => {
         cancel();
-        session.destroy();
+        socket.destroy();
         reject(failed(cause));
       };
       const closed = (): void => fail("the connection was closed");
       const cancel = clock.after(connectMs, () => fail(`no connection in ${connectMs / 1000} s`));
-      session.on("error", fail);
-      session.once("close", closed);
-      session.once("connect", () => {
+      socket.on("error", fail);
+      socket.once("close", closed);
+      socket.once(isEncrypted(socket) ? "secureConnect" : "connect", () => {
+        if (isEncrypted(socket) && socket.alpnProtocol !== "h2") return fail("the member does not speak HTTP/2");
         cancel();
-        session.off("close", closed);
-        session.off("error", fail);
-        resolve(new MemberConnection(session, endpoint, clock, ended));
+        socket.off("close", closed);
+        socket.off("error", fail);
+        resolve(new MemberConnection(socket, endpoint, clock, ended));
       });
     });
   }
@@ -158,18 +153,14 @@ export class MemberConnection {
         call.cancel();
         reject(this.miss(`no answer in ${timeoutMs / 1000} s`, timeoutMs));
       });
-      const call = this.#send(["grpc-timeout", `${Math.min(Math.ceil(timeoutMs), timeoutMsMax)}m`], path, {
-        read: readOnce,
-        take,
-        ended,
-      });
+      const call = this.#send(path, timeoutMs, { read: readOnce, take, ended });
       call.end(frame);
     });
   }
 
   /** Sends a call that goes on, with its first message. */
   stream<T>(path: string, frame: Buffer, handler: CallHandler<T>): OpenCall {
-    const call = this.#send([], path, handler);
+    const call = this.#send(path, undefined, handler);
     call.send(frame);
     return call;
   }
@@ -193,38 +184,49 @@ export class MemberConnection {
   retire(error: EtcdError): void {
     if (this.#problem !== undefined) return;
     this.#problem = error;
+    this.#connection.drain();
     this.#ended(error);
-    if (this.#calls === 0) this.#session.close();
+    if (this.#calls === 0) this.#connection.close();
   }
 
   close(): void {
     this.#end("the connection was closed");
-    this.#session.destroy();
+    this.#connection.close();
   }
 
-  #send<T>(extra: readonly string[], path: string, handler: CallHandler<T>): GrpcCall<T> {
-    const headers = [":path", path, ...this.#headers, ...extra];
+  /** Sends the headers of a call; `timeoutMs` is left out for one that goes on. */
+  #send<T>(path: string, timeoutMs: number | undefined, handler: CallHandler<T>): GrpcCall<T> {
     this.#calls++;
-    const call = new GrpcCall(handler, this.#owner);
-    call.open(this.isOpen ? this.#session : undefined, headers);
-    return call;
+    return new GrpcCall(this.#connection, this.#headersOf(path, timeoutMs), handler, this.#owner);
+  }
+
+  #headersOf(path: string, timeoutMs: number | undefined): Buffer {
+    const timeout = timeoutMs === undefined ? "" : `${Math.min(Math.ceil(timeoutMs), timeoutMsMax)}m`;
+    const name = `${path} ${timeout}`;
+    let headers = this.#headers.get(name);
+    if (headers !== undefined) return headers;
+    const own = timeout === "" ? [] : ([["grpc-timeout", timeout]] as const);
+    headers = encodeFields([[":path", path], ...this.#fields, ...own]);
+    if (this.#headers.size >= headersMax) this.#headers.clear();
+    this.#headers.set(name, headers);
+    return headers;
   }
 
   #ping(): void {
-    if (this.#session.destroyed) return;
+    if (this.#connection.isOver) return;
     this.#cancelPing = this.#clock.after(pingMs, () => this.#ping());
     // A member takes pings without calls as an attack.
     if (this.#calls === 0) return;
     const cancel = this.#clock.after(pongMs, () => {
       this.#fail(this.#error("unanswered", `no answer to a ping in ${pongMs / 1000} s`));
     });
-    this.#session.ping(cancel);
+    this.#connection.ping(cancel);
   }
 
   /** Ends the connection with all calls. */
   #fail(error: EtcdError): void {
     this.#end(error);
-    this.#session.destroy();
+    this.#connection.close();
   }
 
   /** Ends the connection after an error of it; `undefined`: it was closed. */
@@ -234,7 +236,7 @@ export class MemberConnection {
   }
 
   #end(reason: EtcdError | string): void {
-    if (this.#session.destroyed) this.#cancelPing();
+    if (this.#connection.isOver) this.#cancelPing();
     if (this.#problem !== undefined) return;
     this.#problem = typeof reason === "string" ? this.#error("unanswered", reason) : reason;
     this.#ended(this.#problem);
@@ -249,16 +251,16 @@ export class MemberConnection {
   }
 }
 
-function openSession(endpoint: string, tls: SecureContextOptions): ClientHttp2Session {
-  const isSocket = endpoint.startsWith("unix:");
-  const path = endpoint.slice("unix://".length);
-  return connect(isSocket ? "http://localhost" : endpoint, {
-    ...tls,
-    ...(isSocket ? { createConnection: () => connectSocket(path) } : {}),
-    settings: { enablePush: false, initialWindowSize: windowBytes, maxHeaderListSize: headerBytesMax },
-    maxSessionMemory: sessionMegabytes,
-  });
+function openSocket(endpoint: string, tls: SecureContextOptions): Socket {
+  if (endpoint.startsWith("unix:")) return connectSocket(endpoint.slice("unix://".length));
+  const { protocol, hostname, port } = new URL(endpoint);
+  const host = hostname.replace(/^\[(.*)\]$/, "$1");
+  if (protocol === "http:") return connectSocket({ host, port: Number(port || 80), noDelay: true });
+  const name = isIP(host) === 0 ? { servername: host } : {};
+  return connectTls({ ...tls, ...name, host, port: Number(port || 443), ALPNProtocols: ["h2"] }).setNoDelay(true);
 }
+
+const isEncrypted = (socket: Socket): socket is TLSSocket => "alpnProtocol" in socket;
 
 async function readTls({ authority, certificate, key }: EtcdTlsFiles): Promise<SecureContextOptions> {
   const read = (file: string | undefined): Promise<Buffer> | undefined =>

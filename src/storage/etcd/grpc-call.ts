@@ -4,9 +4,10 @@
  *
  * Source: "gRPC over HTTP2" (`PROTOCOL-HTTP2.md` of gRPC), RFC 9113.
  */
-import { type ClientHttp2Session, type ClientHttp2Stream, constants } from "node:http2";
 import { oneLine } from "#std/printable.ts";
 import type { EtcdError } from "./client.ts";
+import type { HeaderFields } from "./hpack.ts";
+import type { Http2Client, OpenStream, StreamHandler } from "./http2-client.ts";
 import { frameHeadLength } from "./messages.ts";
 
 /** The maximum bytes of a message. Callers that read many values ask for fewer when an answer is longer. */
@@ -36,98 +37,74 @@ export interface CallOwner {
   tooLong(bytes: number): EtcdError;
   /** The call ended with a status other than 0. Returns its error. */
   refused(code: string, message: string): EtcdError;
-  /**
-   * The call ended without a status. Returns its error: the member has certainly not begun with a call that was not sent,
-   * or that HTTP/2 names as such.
-   */
-  lost(id: number | undefined, code: number, failure: Error | undefined): EtcdError;
+  /** The call ended without a status. Returns its error. `isUntouched`: the member has certainly not begun with it. */
+  lost(isUntouched: boolean): EtcdError;
   closed(): void;
 }
 
-type Headers = Readonly<Record<string, string | string[] | number | undefined>>;
-
-export class GrpcCall<T> implements OpenCall {
+export class GrpcCall<T> implements OpenCall, StreamHandler {
   readonly #handler: CallHandler<T>;
   readonly #owner: CallOwner;
-  #stream: ClientHttp2Stream | undefined;
+  readonly #stream: OpenStream;
   #isDone = false;
-  /** The headers with the status, once they are there. */
-  #status: Headers | undefined;
+  #isAnswered = false;
   /** The beginning of the head of a message, or of a message, that came in several pieces. */
   #head: Buffer | undefined;
   #message: Buffer | undefined;
   /** The number of bytes that are there of it. */
   #filled = 0;
 
-  constructor(handler: CallHandler<T>, owner: CallOwner) {
+  /** Begins a call. `headers` is a block of HTTP/2. */
+  constructor(connection: Http2Client, headers: Buffer, handler: CallHandler<T>, owner: CallOwner) {
     this.#handler = handler;
     this.#owner = owner;
-  }
-
-  /** Sends the call; `undefined`: its connection takes none any more. */
-  open(session: ClientHttp2Session | undefined, headers: string[]): void {
-    let stream: ClientHttp2Stream | undefined;
-    try {
-      stream = session?.request(headers, { endStream: false });
-    } catch {
-      // Node 24 throws when the session is about to end.
-    }
-    this.#stream = stream;
-    if (session === undefined || stream === undefined) {
-      // Callers do not expect the end before they have the call.
-      return queueMicrotask(() => {
-        this.#finish(this.#owner.lost(undefined, 0, undefined));
-        this.#owner.closed();
-      });
-    }
-    stream.on("response", (answer, flags) => this.#response(answer, flags));
-    stream.on("trailers", (trailers) => {
-      this.#status = trailers;
-    });
-    stream.on("data", (bytes: Buffer) => this.#take(bytes));
-    stream.on("end", () => {
-      if (this.#status !== undefined) this.#complete(this.#status);
-    });
-    let failure: Error | undefined;
-    stream.on("error", (error) => {
-      failure = error; // `close` follows
-    });
-    stream.on("close", () => {
-      if (this.#status !== undefined) this.#complete(this.#status);
-      else if (stream.rstCode === 0 && !session.destroyed) this.#break("an answer has no status");
-      if (!this.#isDone) this.#finish(this.#owner.lost(stream.id, stream.rstCode, failure));
-      this.#owner.closed();
-    });
+    this.#stream = connection.open(headers, this);
   }
 
   send(frame: Buffer): void {
-    if (this.#stream?.writable === true) this.#stream.write(frame);
+    this.#stream.send(frame, false);
   }
 
   end(frame: Buffer): void {
-    this.#stream?.end(frame);
+    this.#stream.send(frame, true);
   }
 
   cancel(): void {
     this.#isDone = true;
-    this.#stream?.close(constants.NGHTTP2_CANCEL);
+    this.#stream.reset();
   }
 
-  #response(headers: Headers, flags: number): void {
-    const status = headers[":status"];
-    const type = String(headers["content-type"] ?? "");
-    if (status !== 200 || !/^application\/grpc(?:[+;]|$)/.test(type))
-      return this.#break(
-        `the answer is not one of gRPC: status ${String(status)}, type ${oneLine(type.slice(0, 100)) || "unknown"}`,
-      );
-    if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) this.#status = headers;
-  }
-
-  #complete(headers: Headers): void {
+  headers(fields: HeaderFields, isEnd: boolean): void {
     if (this.#isDone) return;
-    const code = headers["grpc-status"];
-    if (typeof code !== "string") return this.#break("an answer has no status");
-    if (code !== "0") return this.#finish(this.#owner.refused(code, String(headers["grpc-message"] ?? "")));
+    const status = fields.get(":status") ?? "none";
+    // Answers that say that another one follows have statuses from 100 on.
+    if (!this.#isAnswered && !isEnd && status.startsWith("1")) return;
+    const type = fields.get("content-type") ?? "";
+    if (!this.#isAnswered && (status !== "200" || !/^application\/grpc(?:[+;]|$)/.test(type)))
+      return this.#break(
+        `the answer is not one of gRPC: status ${oneLine(status)}, type ${oneLine(type.slice(0, 100)) || "unknown"}`,
+      );
+    if (isEnd) return this.#complete(fields);
+    if (this.#isAnswered) return this.#break("an answer has headers in its middle");
+    this.#isAnswered = true;
+  }
+
+  data(bytes: Buffer, isEnd: boolean): void {
+    if (this.#isDone) return;
+    if (!this.#isAnswered) return this.#break("an answer has no headers");
+    this.#take(bytes);
+    if (isEnd) this.#break("an answer has no status");
+  }
+
+  closed(isUntouched: boolean): void {
+    if (!this.#isDone) this.#finish(this.#owner.lost(isUntouched));
+    this.#owner.closed();
+  }
+
+  #complete(fields: HeaderFields): void {
+    const code = fields.get("grpc-status");
+    if (code === undefined) return this.#break("an answer has no status");
+    if (code !== "0") return this.#finish(this.#owner.refused(code, fields.get("grpc-message") ?? ""));
     if (this.#head !== undefined || this.#message !== undefined) return this.#break("a message is cut off");
     this.#finish(undefined);
   }
@@ -167,7 +144,10 @@ export class GrpcCall<T> implements OpenCall {
     const length = bytes.readUInt32BE(at + 1);
     if (bytes[at] !== 0) this.#break("a message is compressed");
     else if (length <= messageBytesMax) return length;
-    else this.#finish(this.#owner.tooLong(length));
+    else {
+      this.#finish(this.#owner.tooLong(length));
+      this.#stream.reset();
+    }
     return undefined;
   }
 
@@ -203,9 +183,6 @@ export class GrpcCall<T> implements OpenCall {
     if (this.#isDone) return;
     this.#isDone = true;
     this.#handler.ended(error);
-    // A call that goes on, on either side, has to be ended by both.
-    const { writableEnded, readableEnded } = this.#stream ?? { writableEnded: true, readableEnded: true };
-    if (!writableEnded || (!readableEnded && this.#status === undefined)) this.#stream?.close(constants.NGHTTP2_CANCEL);
   }
 }
 
