@@ -100,7 +100,7 @@ export class WebhookTokens implements TokenAuthenticator {
     const body = Buffer.from(JSON.stringify(review));
     const { signal } = this.#gone;
     const answer = await askWebhook({ ...this.#options, body, timeoutMs, answerBytesMax, firstPauseMs, signal });
-    return reviewStatus(answer, "TokenReview");
+    return reviewStatus(answer, "TokenReview", review.apiVersion);
   }
 
   #read(status: Readonly<Record<string, unknown>>, audiences: readonly string[]): Authentication {

@@ -124,11 +124,15 @@ test("errors of a webhook are reported by path [AUTHRES-59] [AUTHRES-60] [AUTHRE
     [{ subjectAccessReviewVersion: undefined }, `${at}.subjectAccessReviewVersion: Required value`],
     [
       { subjectAccessReviewVersion: "v2" },
-      `${at}.subjectAccessReviewVersion: Unsupported value: "v2": supported values: "v1beta1", "v1"`,
+      `${at}.subjectAccessReviewVersion: Unsupported value: "v2": supported values: "v1", "v1beta1"`,
     ],
     [
       { matchConditionSubjectAccessReviewVersion: undefined },
       `${at}.matchConditionSubjectAccessReviewVersion: Required value`,
+    ],
+    [
+      { matchConditionSubjectAccessReviewVersion: undefined, matchConditions: [{ expression: "true" }] },
+      `${at}.matchConditionSubjectAccessReviewVersion: Required value: required if match conditions are specified`,
     ],
     [
       { matchConditionSubjectAccessReviewVersion: "v1beta1" },
@@ -159,7 +163,7 @@ test("errors of a webhook are reported by path [AUTHRES-59] [AUTHRES-60] [AUTHRE
     ],
     [
       { connectionInfo: { type: "KubeConfigFile", kubeConfigFile: "/no/such" } },
-      `${at}.connectionInfo.kubeConfigFile: Invalid value: "/no/such": no such file`,
+      `${at}.connectionInfo.kubeConfigFile: Invalid value: "/no/such": error loading file: stat /no/such: no such file or directory`,
     ],
   ];
   for (const [over, message] of cases) assert.equal(problem([webhook(over)]), message);

@@ -155,7 +155,7 @@ function checkWebhook(
   const before = errors.length;
   const timeoutMs = checkTimeout(config.timeout, path.child("timeout"), errors);
   const version = oneOf(
-    ["v1beta1", "v1"],
+    ["v1", "v1beta1"],
     config.subjectAccessReviewVersion,
     path.child("subjectAccessReviewVersion"),
     errors,
@@ -165,6 +165,7 @@ function checkWebhook(
     config.matchConditionSubjectAccessReviewVersion,
     path.child("matchConditionSubjectAccessReviewVersion"),
     errors,
+    (config.matchConditions ?? []).length === 0 ? "" : "required if match conditions are specified",
   );
   const failurePolicy = oneOf(["NoOpinion", "Deny"], config.failurePolicy, path.child("failurePolicy"), errors);
   const connection = checkConnection(config.connectionInfo, path.child("connectionInfo"), errors);
@@ -201,9 +202,10 @@ function oneOf<T extends string>(
   text = "",
   path: FieldPath,
   errors: FieldError[],
+  reason = "",
 ): T | undefined {
   const match = values.find((value) => value === text);
-  if (match === undefined) errors.push(text === "" ? required(path) : notSupported(path, text, values));
+  if (match === undefined) errors.push(text === "" ? required(path, reason) : notSupported(path, text, values));
   return match;
 }
 
@@ -239,7 +241,7 @@ function checkConnection(
 function fileProblem(file: string): string {
   if (!isAbsolute(file)) return "must be an absolute path";
   const stats = statSync(file, { throwIfNoEntry: false });
-  if (stats === undefined) return "no such file";
+  if (stats === undefined) return `error loading file: stat ${file}: no such file or directory`;
   return stats.isFile() ? "" : "must be a regular file";
 }
 

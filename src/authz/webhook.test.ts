@@ -45,6 +45,7 @@ function openWebhook(respond: Respond, over: Partial<WebhookOptions> = {}) {
     observe: {
       asked: (result) => observed.push(result),
       failedOpen: (result) => observed.push(`open ${result}`),
+      evaluated: () => observed.push("evaluated"),
       excluded: () => observed.push("excluded"),
       conditionFailed: () => observed.push("condition failed"),
       failed: (error) => observed.push((error as Error).message),
@@ -282,7 +283,7 @@ test("the webhook is skipped if one condition is false, even if others fail [AUT
   assert.deepEqual(await check([broken, inNamespace], attributes({ namespace: "m" })), ["noOpinion", 0]);
   const { decide, observed } = openWebhook(allowing, { conditions: [broken] });
   await decide(attributes());
-  assert.deepEqual(observed, ["condition failed"]);
+  assert.deepEqual(observed, ["evaluated", "condition failed"]);
 });
 
 test("an explanation uses the cached answer while it is valid, without a call", async () => {

@@ -54,6 +54,8 @@ export interface AuthorizationObserver {
   asked(result: WebhookResult, seconds: number): void;
   /** Called when there is no answer and other authorizers may decide. */
   failedOpen(result: WebhookResult): void;
+  /** Called when match conditions were evaluated. */
+  evaluated(seconds: number): void;
   /** Called when a condition was false. */
   excluded(): void;
   /** Called when a match condition could not be evaluated. */
@@ -100,7 +102,7 @@ class SubjectAccessReviews {
   verdict(attributes: Attributes): MaybePromise<Verdict> {
     const { conditions, selectors, observe } = this.#options;
     const spec = specOf(attributes, selectors);
-    const match = conditions.length === 0 ? "all" : evaluateConditions(conditions, spec);
+    const match = conditions.length === 0 ? "all" : this.#match(spec);
     if (match === "not") {
       observe.excluded();
       return noOpinion;
@@ -116,6 +118,14 @@ class SubjectAccessReviews {
     const asked = this.#ask(key, spec).finally(() => this.#waiting.delete(key));
     this.#waiting.set(key, asked);
     return asked;
+  }
+
+  #match(spec: SubjectAccessReviewSpec): "all" | "not" | "unknown" {
+    const { clock, conditions, observe } = this.#options;
+    const startMs = clock.monotonic();
+    const match = evaluateConditions(conditions, spec);
+    observe.evaluated((clock.monotonic() - startMs) / 1000);
+    return match;
   }
 
   explain(attributes: Attributes): string {
@@ -267,7 +277,7 @@ async function review(
     }),
   );
   const answer = await askWebhook({ ...options, body, deadlineMs, answerBytesMax, firstPauseMs, signal });
-  return reviewStatus(answer, "SubjectAccessReview");
+  return reviewStatus(answer, "SubjectAccessReview", version);
 }
 
 function verdictOf({ allowed, denied, reason }: Readonly<Record<string, unknown>>): Verdict {

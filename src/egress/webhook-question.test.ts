@@ -96,9 +96,20 @@ test("no pause goes on until the deadline", async () => {
   assert.equal(calls, 1);
 });
 
-test("an answer of another kind, or none, has no status", () => {
-  for (const text of ["", "[]", "{}", '{"kind":"Other","status":{}}', '{"kind":"Review","status":[]}']) {
-    assert.throws(() => reviewStatus(Buffer.from(text), "Review"), { message: "the webhook's answer is no Review" });
+test("an answer of another kind or version, or none, has no status; one that says neither counts", () => {
+  const status = (text: string): unknown => reviewStatus(Buffer.from(text), "Review", "x.example/v1");
+  for (const text of [
+    "",
+    "[]",
+    '{"kind":"Other","status":{}}',
+    '{"kind":"Review","status":[]}',
+    '{"kind":"Review","apiVersion":"x.example/v1beta1","status":{}}',
+    '{"kind":"Review","apiVersion":1,"status":{}}',
+  ]) {
+    assert.throws(() => status(text), { message: "the webhook's answer is no Review" }, text);
   }
-  assert.deepEqual(reviewStatus(Buffer.from('{"kind":"Review","status":{"a":1}}'), "Review"), { a: 1 });
+  for (const said of ['"kind":"Review","apiVersion":"y.example/v1",', '"kind":"Review",', '"apiVersion":"v1",', ""]) {
+    assert.deepEqual(status(`{${said}"status":{"a":1}}`), { a: 1 });
+  }
+  assert.deepEqual([status("{}"), status('{"kind":"Review","status":null}')], [{}, {}]);
 });

@@ -85,12 +85,18 @@ export async function retryCall<T>(
   }
 }
 
-/** Returns the `status` of an answered review. Throws when the answer is not a review of this kind. */
-export function reviewStatus(body: Buffer, kind: string): Readonly<Record<string, unknown>> {
+/**
+ * Returns the `status` of an answered review, which is empty if there is none. Throws when the answer says that it is of
+ * another kind or version than the review that was sent; one that says neither counts as that review. The group is not
+ * compared, so that webhooks may have Kubernetes' names in every domain.
+ */
+export function reviewStatus(body: Buffer, kind: string, sentVersion: string): Readonly<Record<string, unknown>> {
   const answer = answerObject(body);
-  const status = answer?.["status"];
-  if (answer?.["kind"] !== kind || !isObject(status)) throw new Error(`the webhook's answer is no ${kind}`);
-  return status;
+  const { kind: answered = kind, apiVersion = sentVersion, status = {} } = answer ?? {};
+  const versionOf = (text: unknown): string | undefined => String(text).split("/").at(-1);
+  const isSame = answered === kind && versionOf(apiVersion) === versionOf(sentVersion);
+  if (answer === undefined || !isSame || !isObject(status ?? {})) throw new Error(`the webhook's answer is no ${kind}`);
+  return (status ?? {}) as Readonly<Record<string, unknown>>; // an object, as was checked
 }
 
 /** Returns the answer if it is a JSON object. */

@@ -57,7 +57,7 @@ test("changed content is handed on once, unchanged content never", async () => {
   stop();
 });
 
-test("content that cannot be used is reported and tried again, a file that is gone too", async () => {
+test("content that cannot be used is reported and tried again, a file that is gone too; then any content is handed on", async () => {
   const { file, taken, failures, stop, look } = openWatch("b", "one");
   writeFileSync(file, "bad");
   await look();
@@ -69,6 +69,12 @@ test("content that cannot be used is reported and tried again, a file that is go
   writeFileSync(file, "three");
   await look();
   assert.deepEqual([taken, failures.length], [["three"], 3]);
+  writeFileSync(file, "bad again");
+  await look();
+  writeFileSync(file, "three");
+  await look();
+  await look();
+  assert.deepEqual([taken, failures.length], [["three", "three"], 4]);
   stop();
 });
 

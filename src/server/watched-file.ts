@@ -1,6 +1,7 @@
 /**
  * A file that is read periodically and delivered when its content changes. Unusable content leaves the previous content
- * in force and is tried again at the next look, since the cause may be outside of the file.
+ * in force and is tried again at the next look, since the cause may be outside of the file. The previous content is
+ * delivered again when it is back, so that whoever counts failures sees their end.
  */
 import { readFile } from "node:fs/promises";
 import type { Clock } from "#std/clock.ts";
@@ -8,7 +9,7 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 
 interface WatchedFileOptions {
   readonly file: string;
-  /** The content of the file when the caller read it; only different content is delivered. */
+  /** The content of the file when the caller read it; only different content, or that after a failure, is delivered. */
   readonly text: string;
   readonly clock: Clock;
   /** The interval of reads in milliseconds; a minute by default, as upstream. */
@@ -29,6 +30,7 @@ const filePeriodMs = 60_000;
 export function watchFile(options: WatchedFileOptions): () => void {
   const { file, clock, periodMs = filePeriodMs } = options;
   let taken = options.text;
+  let hasFailed = false;
   let closed = false;
   let cancel = clock.after(periodMs, check);
   function check(): void {
@@ -39,10 +41,12 @@ export function watchFile(options: WatchedFileOptions): () => void {
   async function look(): Promise<void> {
     try {
       const text = await readFile(file, "utf8");
-      if (closed || text === taken) return;
+      if (closed || (text === taken && !hasFailed)) return;
       await options.changed(text);
       taken = text;
+      hasFailed = false;
     } catch (error) {
+      hasFailed = true;
       if (!closed) options.failed(error);
     }
   }

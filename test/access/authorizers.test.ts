@@ -272,7 +272,7 @@ for (const domain of domains) {
   test(`${domain}: several webhooks are asked in the order of the file, and counted by name [AUTHZ-04] [AUTHZ-05] [AUTHZ-35] [AUTHZ-37] [AUTHRES-53] [AUTHRES-56] [AUTHRES-61]`, async () => {
     const config = configuration(domain, [
       hook("first", first.kubeconfig()),
-      hook("second", second.kubeconfig()),
+      hook("second", second.kubeconfig(), { matchConditions: [{ expression: "true" }] }),
       { type: "RBAC" },
     ]);
     await usingObserved(domain, { authorizationConfig: config }, async ({ api }) => {
@@ -288,6 +288,13 @@ for (const domain of domains) {
       assert.ok(text.includes(`${decisions}{type="Webhook",name="first",decision="allowed"} 1`));
       assert.ok(text.includes(`${decisions}{type="Webhook",name="second",decision="denied"} 1`));
       assert.ok(text.includes('apiserver_authorization_webhook_evaluations_total{name="first",result="success"} 2'));
+      const evaluations = "apiserver_authorization_match_condition_evaluation_seconds_count";
+      assert.ok(
+        text.includes(`${evaluations}{type="Webhook",name="second"} `) &&
+          !text.includes(`${evaluations}{type="Webhook",name="first"}`),
+      );
+      // The first reading counts, too.
+      assert.match(text, /^apiserver_authorization_config_controller_automatic_reloads_total{.*status="success"} 1$/m);
     });
   });
 

@@ -50,6 +50,7 @@ export async function openAuthorizers(options: AuthorizerChainOptions): Promise<
   };
   const follow = ({ name: file, text: initial, rules }: NonNullable<AuthorizationPlan["file"]>): (() => void) => {
     const count = reloadMetrics(metrics, "authorization", clock);
+    count("success"); // Upstream: the first reading counts, too.
     return watchFile({
       file,
       text: initial,
@@ -197,6 +198,12 @@ function authorizationMetrics(metrics: Metrics) {
     help: "Requests that match conditions kept from an authorization webhook.",
     labels: conditionLabels,
   });
+  const conditionTimes = metrics.histogram({
+    name: "apiserver_authorization_match_condition_evaluation_seconds",
+    help: "Time that the match conditions of an authorization webhook take.",
+    labels: conditionLabels,
+    buckets: [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25],
+  });
   const conditionErrors = metrics.counter({
     name: "apiserver_authorization_match_condition_evaluation_errors_total",
     help: "Errors of match conditions of an authorization webhook.",
@@ -219,6 +226,7 @@ function authorizationMetrics(metrics: Metrics) {
         durations.with(name, result).observe(seconds);
       },
       failedOpen: (result) => failOpen.with(name, result).add(),
+      evaluated: (seconds) => conditionTimes.with("Webhook", name).observe(seconds),
       excluded: () => excluded.with("Webhook", name).add(),
       conditionFailed: () => conditionErrors.with("Webhook", name).add(),
       failed,
