@@ -169,7 +169,8 @@ class Run {
 
   #test(path: string, expected: unknown): void {
     const actual = path === "" ? this.root : (this.#read(path, words.test) ?? null);
-    if (!jsonEquals(actual, expected)) throw new PatchError("invalid", `testing value ${path} failed`, true);
+    if (!jsonEquals(actual, expected))
+      throw new PatchError("invalid", `testing value ${path} failed: test failed`, true);
   }
 
   /** Returns the value at a path; `undefined` for an absent member of an existing object. */

@@ -236,6 +236,31 @@ export const matchingCases: readonly Case[] = [
     await on.settle();
     await createMaps(on, ["e"]);
   }),
+  ...perPhase(
+    "match conditions see the resource of the request, and kind and object in the version of the webhook",
+    async (on, phase) => {
+      const rules = [
+        { apiGroups: ["autoscaling"], apiVersions: ["v1"], operations: ["*"], resources: ["horizontalpodautoscalers"] },
+      ];
+      const expressions = [
+        "request.resource.version == 'v2'",
+        "request.kind.version == 'v1'",
+        "request.requestResource.version == 'v2'",
+        "request.requestKind.version == 'v2'",
+        "object.apiVersion == 'autoscaling/v1'",
+      ];
+      const webhooks = expressions.map((expression, at) =>
+        on.webhook(phase, `c${at}`, {}, { rules, matchConditions: [{ name: "about", expression }] }),
+      );
+      await on.configure(phase, "conditions", await Promise.all(webhooks));
+      await on.settle();
+      await on.post(on.path("autoscaling/v2/horizontalpodautoscalers"), scaler("a"), { isVague: true });
+      await on.post(on.path("autoscaling/v1/horizontalpodautoscalers"), {
+        ...scaler("b"),
+        spec: { ...(scaler("b") as { spec: object }).spec, metrics: undefined },
+      });
+    },
+  ),
   {
     name: "selectors look at labels of the namespace, and of the new and the old object",
     run: async (on) => {

@@ -61,7 +61,9 @@ export async function meetsConditions(
   const { operation, resource, name } = attributes;
   const { authorizationChecks, compileConditions, evaluateConditions, RequestValues } = await expressions();
   const checks = (ofRequest.checks ??= authorizationChecks(authorizer));
-  const values = new RequestValues({ ...question, request: () => admissionRequest(attributes, matched), checks });
+  // Upstream: the resource is that of the request, while the kind is that of the form that the webhook would see.
+  const shown = { kind: matched.kind, resource };
+  const values = new RequestValues({ ...question, request: () => admissionRequest(attributes, shown), checks });
   const startedMs = clock.monotonic();
   const result = await evaluateConditions(webhook.conditions(compileConditions), values);
   const seconds = (clock.monotonic() - startedMs) / 1000;
