@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"sort"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -99,6 +100,51 @@ func byKey(h history) map[string][]porcupine.Operation {
 	return parts
 }
 
+// withoutImplied leaves out calls that change nothing and are explained by another one with the same answer: if that one
+// is right at some moment between its begin and its end, then so is one that began no later and ended no earlier. Lists make
+// many of them, each of which would multiply the orders to try.
+func withoutImplied(operations []porcupine.Operation) []porcupine.Operation {
+	type answer struct {
+		outcome           string
+		version, expected int64
+	}
+	var kept []porcupine.Operation
+	alike := map[answer][]porcupine.Operation{}
+	for _, op := range operations {
+		c := op.Input.(call)
+		switch {
+		case c.Outcome == "done" && c.Kind == "get" && c.Version == 0, c.Outcome == "absent":
+			alike[answer{outcome: "absent"}] = append(alike[answer{outcome: "absent"}], op)
+		case c.Outcome == "done" && c.Kind == "get":
+			key := answer{outcome: "get", version: c.Version}
+			alike[key] = append(alike[key], op)
+		case c.Outcome == "present" || c.Outcome == "conflict":
+			key := answer{outcome: c.Outcome, expected: c.Expected}
+			alike[key] = append(alike[key], op)
+		default:
+			kept = append(kept, op)
+		}
+	}
+	for _, same := range alike {
+		// Those that begin last come first; of those that begin together, those that end first.
+		sort.Slice(same, func(i, j int) bool {
+			if same[i].Call != same[j].Call {
+				return same[i].Call > same[j].Call
+			}
+			return same[i].Return < same[j].Return
+		})
+		earliest := int64(math.MaxInt64)
+		for at, op := range same {
+			if at > 0 && op.Return >= earliest {
+				continue
+			}
+			earliest = op.Return
+			kept = append(kept, op)
+		}
+	}
+	return kept
+}
+
 func main() {
 	var h history
 	if err := json.NewDecoder(os.Stdin).Decode(&h); err != nil {
@@ -112,7 +158,7 @@ func main() {
 	}{[]string{}, []string{}, 0}
 	for key, operations := range byKey(h) {
 		result.Calls += len(operations)
-		switch porcupine.CheckOperationsTimeout(model, operations, 5*time.Minute) {
+		switch porcupine.CheckOperationsTimeout(model, withoutImplied(operations), 5*time.Minute) {
 		case porcupine.Illegal:
 			result.Wrong = append(result.Wrong, key)
 		case porcupine.Unknown:
