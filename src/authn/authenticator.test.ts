@@ -14,6 +14,7 @@ import {
   withAuthenticatedGroup,
 } from "./authenticator.ts";
 import { bearerToken } from "./bearer-token.ts";
+import { reviewedUser } from "./self-subject-review.ts";
 import { CertificateAuthorities } from "./certificate-authorities.ts";
 import { clientCertificate } from "./client-certificate.ts";
 import { fakeAuthority, type IssueOptions } from "./fake-authority.ts";
@@ -68,7 +69,16 @@ test("a token of the file gives name, uid and groups, opaque as they are [ATOK-0
 
 test("the column of groups may be missing [ATOK-04]", async () => {
   await check(tokens, withToken("t2"), "bob [] u2");
+  // An empty column, and nothing between two commas, is a group without a name.
+  const odd = readTokenFile('t1,bob,u,\nt2,bob,u,"a,,b"\n', "odd.csv");
+  await check(bearerToken([odd]), withToken("t2"), "bob [a  b] u");
+  const first = await odd.authenticateToken("t1");
+  assert.deepEqual(first.outcome === "user" && first.user.groups, [""]);
   await check(withAuthenticatedGroup(tokens), withToken("t2"), "bob [system:authenticated] u2");
+});
+
+test("a review shows no empty field of a user", () => {
+  assert.deepEqual(reviewedUser({ name: "", uid: "", groups: [], extra: {} }), {});
 });
 
 test("an unknown token is refused, other schemes are no credentials [ABEAR-03] [AANON-03]", async () => {

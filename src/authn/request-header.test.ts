@@ -57,10 +57,13 @@ test("the proxy's headers give name, uid, groups and extra [APROXY-01] [APROXY-0
       ["x-remote-extra-scopes", "two"],
       ["x-remote-extra-a.io%2fb", "v"],
       ["x-remote-extra-%zz", "w"],
+      ["x-remote-extra-b%ff%c3%bc", "b"],
       ["x-remote-extra-__proto__", "p"],
     ]),
   );
-  const extra = JSON.parse('{"scopes": ["one", "two"], "a.io/b": ["v"], "%zz": ["w"], "__proto__": ["p"]}') as object;
+  const extra = JSON.parse(
+    '{"scopes": ["one", "two"], "a.io/b": ["v"], "%zz": ["w"], "b\ufffd\u00fc": ["b"], "__proto__": ["p"]}',
+  ) as object;
   assert.deepEqual(answer, {
     outcome: "user",
     user: { name: "alice", uid: "u1", groups: ["a, b", "c"], extra },

@@ -92,11 +92,9 @@ function extraOf(credentials: RequestCredentials, prefixes: readonly string[]): 
 
 /** Unescapes the key in a header with extra information about a user; an invalid escape stays as it is. */
 export function unescapeKey(key: string): string {
-  try {
-    return decodeURIComponent(key);
-  } catch {
-    return key;
-  }
+  if (!key.includes("%") || /%(?![0-9A-Fa-f]{2})/.test(key)) return key;
+  const bytes = key.replace(/%(..)/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+  return Buffer.from(bytes, "latin1").toString();
 }
 
 /**

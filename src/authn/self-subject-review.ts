@@ -22,7 +22,7 @@ export function selfSubjectReview(clock: Clock): Action {
 export function reviewedUser({ name, uid = "", groups, extra = {} }: UserInfo): SelfSubjectReviewStatus["userInfo"] {
   const sorted = Object.entries(extra).sort(([a], [b]) => (a < b ? -1 : 1));
   return {
-    username: name,
+    ...(name === "" ? {} : { username: name }),
     ...(uid === "" ? {} : { uid }),
     ...(groups.length === 0 ? {} : { groups }),
     ...(sorted.length === 0 ? {} : { extra: Object.fromEntries(sorted) }),

@@ -26,7 +26,7 @@ export function readTokenFile(text: string, path: string): TokenFile {
       );
     }
     count++;
-    const [token = "", name = "", uid = "", groups = ""] = record;
+    const [token = "", name = "", uid = "", groups] = record;
     if (token === "") {
       warnings.push(`empty token has been found in token file '${path}', record number '${count}'`);
       continue;
@@ -34,7 +34,7 @@ export function readTokenFile(text: string, path: string): TokenFile {
     const key = tokenDigest(token);
     if (users.has(key))
       warnings.push(`duplicate token has been found in token file '${path}', record number '${count}'`);
-    const user: UserInfo = { name, uid, groups: groups.split(",").filter((group) => group !== "") };
+    const user: UserInfo = { name, uid, groups: groups?.split(",") ?? [] };
     users.set(key, { outcome: "user", user });
     lengths.add(token.length);
   }

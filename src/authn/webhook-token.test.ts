@@ -72,7 +72,23 @@ test("a token the webhook does not know is refused with the webhook's error [AWH
     reviewReply({ authenticated: false, ...(token === "odd" ? { error: "it is odd" } : {}) }),
   );
   assert.deepEqual(await ask("t"), { outcome: "none" });
-  assert.deepEqual(await ask("odd"), { outcome: "refused", reason: "token webhook: it is odd" });
+  assert.deepEqual(await ask("odd"), { outcome: "refused", reason: "it is odd" });
+});
+
+test("an answer whose fields have other types names nobody; null is as good as nothing", async () => {
+  const answers: Readonly<Record<string, [user: object, more?: object]>> = {
+    uid: [{ username: "a", uid: 1 }],
+    groups: [{ username: "a", groups: "x" }],
+    extra: [{ username: "a", extra: { k: "v" } }],
+    audiences: [{ username: "a" }, { audiences: "api" }],
+    nulls: [{ username: "a", uid: null, groups: null, extra: { k: null } }, { audiences: null }],
+  };
+  const { ask } = webhook((token) => authenticatedReview(...answers[token]!));
+  for (const token of ["uid", "groups", "extra", "audiences"])
+    assert.equal((await ask(token)).outcome, "refused", token);
+  const answer = await ask("nulls");
+  assert.ok(answer.outcome === "user");
+  assert.deepEqual(answer.user, { name: "a", groups: [], extra: { k: [] } });
 });
 
 test("a token for other audiences is refused", async () => {

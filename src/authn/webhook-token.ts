@@ -105,12 +105,14 @@ export class WebhookTokens implements TokenAuthenticator {
 
   #read(status: Readonly<Record<string, unknown>>, audiences: readonly string[]): Authentication {
     const { authenticated, error } = status;
+    const named = textList(status["audiences"] ?? []);
+    if (named === undefined) throw new Error("the webhook's answer has audiences that are no texts");
     if (authenticated !== true) {
-      return typeof error === "string" && error !== "" ? refuse(error.slice(0, 1000)) : noCredentials;
+      if (typeof error !== "string" || error === "") return noCredentials;
+      return { outcome: "refused", reason: error.slice(0, 1000) };
     }
     const user = userOf(status["user"]);
     if (user === undefined) throw new Error("the webhook's answer names no user");
-    const named = textList(status["audiences"]) ?? [];
     const meant = named.length > 0 ? named : this.#options.audiences;
     const shared = audiences.filter((audience) => meant.includes(audience));
     // A server without names of its own asks for no audience.
@@ -126,15 +128,17 @@ function userOf(value: unknown): UserInfo | undefined {
   const { username, uid, groups = [], extra = {} } = value;
   const names = textList(groups ?? []);
   if (typeof username !== "string" || username === "" || names === undefined) return undefined;
+  const id = uid ?? "";
+  if (typeof id !== "string") return undefined;
   const entries: [string, readonly string[]][] = [];
   for (const [key, values] of Object.entries(isObject(extra) ? extra : {})) {
-    const texts = textList(values);
+    const texts = textList(values ?? []);
     if (texts === undefined) return undefined;
     entries.push([key, texts]);
   }
   return {
     name: username,
-    ...(typeof uid === "string" && uid !== "" ? { uid } : {}),
+    ...(id === "" ? {} : { uid: id }),
     groups: names,
     ...(entries.length === 0 ? {} : { extra: Object.fromEntries(entries) }),
   };

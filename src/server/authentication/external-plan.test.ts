@@ -86,6 +86,7 @@ test("the other flags say what else a token must hold and gives [AOIDC-13]", asy
     "--oidc-username-prefix=-",
     "--oidc-groups-claim=teams",
     "--oidc-groups-prefix=g:",
+    "--oidc-required-claim=level=low",
     "--oidc-required-claim=tenant=one,two=3",
     "--oidc-required-claim=level=high",
   ];

@@ -70,10 +70,9 @@ function issuerOfFlags(options: ExternalAuthenticationFlags, rules: ConfigRules)
     throw new StartError("--oidc-issuer-url and --oidc-client-id must be set together when any --oidc-* flag is set");
   }
   const prefix = options.oidcUsernamePrefix ?? (claim === "email" ? "" : `${url}#`);
-  const required = options.oidcRequiredClaim.map((pair) => {
-    const at = pair.indexOf("=");
-    return { claim: pair.slice(0, at), requiredValue: pair.slice(at + 1) };
-  });
+  // The last value of a claim counts.
+  const values = new Map(options.oidcRequiredClaim.map((pair) => pair.split(/=(.*)/s, 2) as [string, string])); // checked by the flag
+  const required = [...values].map(([name, requiredValue]) => ({ claim: name, requiredValue }));
   const config = {
     issuer: {
       url,

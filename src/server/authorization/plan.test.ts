@@ -63,7 +63,7 @@ test("a mode needs its file, and a file its mode [AUTHZ-30] [AUTHZ-33]", async (
   );
   await wrong(
     { authorizationMode: ["RBAC", "RBAC"] },
-    'authorization-mode ["RBAC","RBAC"] has mode specified more than once',
+    'authorization-mode ["RBAC" "RBAC"] has mode specified more than once',
   );
   await wrong({ authorizationMode: [] }, "at least one authorization-mode must be passed");
   await wrong({ authorizationMode: ["ABAC"], authorizationPolicyFile: join(folder, "none") }, /none/);

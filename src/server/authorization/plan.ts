@@ -6,6 +6,7 @@ import { webhookTimeoutMaxMs } from "#authz/authorizer.ts";
 import type { Policy } from "#authz/abac.ts";
 import type { FeatureGates } from "#api/feature-gates.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { goQuote } from "#meta/field-error.ts";
 import type { AuthorizationRules, AuthorizerEntry } from "#authz/configuration.ts";
 import { orStartError, readGiven } from "../given-files.ts";
 import { authorizationFlags, type AuthorizationMode, type AuthorizationFlags } from "./flags.ts";
@@ -55,7 +56,7 @@ async function ofFlags(options: AuthorizationFlags, domain: ApiDomain): Promise<
   const { authorizationPolicyFile: policyFile, authorizationWebhookConfigFile: webhookFile } = options;
   if (modes.length === 0) throw new StartError("at least one authorization-mode must be passed");
   if (new Set(modes).size !== modes.length) {
-    throw new StartError(`authorization-mode ${JSON.stringify(modes)} has mode specified more than once`);
+    throw new StartError(`authorization-mode [${modes.map(goQuote).join(" ")}] has mode specified more than once`);
   }
   if (policyFile !== undefined && !modes.includes("ABAC")) {
     throw new StartError("cannot specify --authorization-policy-file without mode ABAC");
