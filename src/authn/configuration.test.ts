@@ -226,11 +226,29 @@ test("every expression is compiled by the given compiler, and its errors are rep
   const rules = issuers[0]!.rules;
   assert.deepEqual(
     [rules.username({}), rules.groups?.({}), rules.uid?.({}), rules.extra.map(({ key, values }) => [key, values({})])],
-    ["name", ["groups"], "uid", [["a.example/b", ["extra"]]]],
+    [
+      "name",
+      ["groups"],
+      "uid",
+      [
+        ["a.example/b", ["extra"]],
+        ["authentication.kubernetes.io/credential-id", []],
+      ],
+    ],
   );
   for (const check of rules.claimChecks) check({});
   for (const check of rules.userChecks) check({ name: "pat", groups: [] });
   assert.deepEqual(lines, ["claims m", "user n pat"]);
+});
+
+test("the id of a token is an extra value, in the domain's name", () => {
+  for (const domain of [kubernetesDomain, apiDomain("platform.io")]) {
+    const { issuers } = read({ jwt: [entry()] }, { domain }, `${domain.rename("apiserver.config.k8s.io")}/v1beta1`);
+    const [id, ...others] = issuers[0]!.rules.extra;
+    assert.deepEqual([id!.key, others], [domain.rename("authentication.kubernetes.io/credential-id"), []]);
+    assert.deepEqual(id!.values({ jti: "a b" }), ["JTI=a b"]);
+    for (const claims of [{}, { jti: "" }, { jti: 1 }, { JTI: "x" }]) assert.deepEqual(id!.values(claims), []);
+  }
 });
 
 test("rules about claims name a claim once, with nothing of an expression", () => {

@@ -12,6 +12,7 @@ import {
   uidFromClaim,
   usernameFromClaim,
 } from "./oidc-claims.ts";
+import { textClaim } from "./jwt.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import {
   duplicate,
@@ -435,7 +436,14 @@ function checkExtra(config: JwtConfig, path: FieldPath, { domain, expressions }:
     );
     if (values !== undefined) rules.push({ key, values });
   }
+  rules.push({ key: domain.rename("authentication.kubernetes.io/credential-id"), values: credentialIds });
   return rules;
+}
+
+/** Returns the id of the token as others have theirs, for audit events and rules. */
+function credentialIds(claims: Claims): readonly string[] {
+  const id = textClaim(claims, "jti") ?? "";
+  return id === "" ? [] : [`JTI=${id}`];
 }
 
 function checkExtraKey(key: string, path: FieldPath, domain: ApiDomain, errors: FieldError[]): void {

@@ -34,6 +34,9 @@ interface VerifiedToken {
   readonly expiryMs: number;
 }
 
+/** Gets the issuer of a token that was checked, the result, and how long the check took. */
+type TokenObserver = (issuer: string, result: "success" | "failure", seconds: number) => void;
+
 const verifiedTokensMax = 4096;
 /** The allowed clock skew before a token becomes valid, the same as upstream's. */
 const notBeforeLeewayMs = 60_000;
@@ -42,12 +45,15 @@ const lastSecond = 2 ** 63 - 62_135_596_800;
 
 export class OidcTokens implements TokenAuthenticator {
   readonly #clock: Clock;
+  readonly #observe: TokenObserver;
   readonly #verifier = new SignatureVerifier();
   #verifiedTokens = new ExpiringCache<VerifiedToken>(verifiedTokensMax);
   #issuers: ReadonlyMap<string, TokenIssuer> = new Map();
 
-  constructor(clock: Clock) {
+  /** `observe` is called after each check of a token that was not known. */
+  constructor(clock: Clock, observe: TokenObserver = () => undefined) {
     this.#clock = clock;
+    this.#observe = observe;
   }
 
   /** Replaces the issuers and clears the cache of tokens. */
@@ -69,6 +75,14 @@ export class OidcTokens implements TokenAuthenticator {
   }
 
   async #verify(issuer: TokenIssuer, jwt: Jwt, digest: string): Promise<Authentication> {
+    const startMs = this.#clock.monotonic();
+    const answer = await this.#check(issuer, jwt, digest);
+    const result = answer.outcome === "user" ? "success" : "failure";
+    this.#observe(issuer.url, result, (this.#clock.monotonic() - startMs) / 1000);
+    return answer;
+  }
+
+  async #check(issuer: TokenIssuer, jwt: Jwt, digest: string): Promise<Authentication> {
     const { provider } = issuer;
     if (provider.keysFor("") === undefined) return refuse(`authenticator for issuer ${issuer.url} is not initialized`);
     // A token that can be refused without verifying its signature is not verified.

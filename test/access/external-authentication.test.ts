@@ -4,7 +4,7 @@
  * that change while the server runs.
  */
 import assert from "node:assert/strict";
-import { generateKeyPairSync } from "node:crypto";
+import { createHash, generateKeyPairSync } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import http2 from "node:http2";
 import https from "node:https";
@@ -219,10 +219,18 @@ for (const domain of domains) {
       const other = await idToken({ tenant: "one" }, { url: second.url });
       (await eventually(() => isKnownAs(ask(api, token), "p:alice", ["t"]))).has({ "status.userInfo.uid": "u1" });
       await isRefused(ask(api, other));
+      const named = await ask(api, await idToken({ tenant: "one", oid: "u1", jti: "t-1" }));
+      named.expect(201, {
+        "status.userInfo.extra": { [api.name("authentication.kubernetes.io/credential-id")]: ["JTI=t-1"] },
+      });
       // A rule is false, or the claims do not result in a user.
       await isRefused(ask(api, await idToken({ tenant: "two", oid: "u1" })));
       await isRefused(ask(api, await idToken({ oid: "u1" })));
       await isRefused(ask(api, await idToken({ tenant: "one", oid: 7 })));
+      const issuerHash = `sha256:${createHash("sha256").update(provider.url).digest("hex")}`;
+      const latency = "apiserver_authentication_jwt_authenticator_latency_seconds_count";
+      const { text: metrics } = await api.get("/metrics");
+      assert.ok(metrics.includes(`${latency}{jwt_issuer_hash="${issuerHash}",result="success"} 2`));
       await isRefused(ask(api, await idToken({ tenant: "one", oid: "u1", teams: ["system:masters"] })));
       await isKnownAs(ask(api, await idToken({ tenant: "one", oid: "u1", teams: [] })), "p:alice", []);
 

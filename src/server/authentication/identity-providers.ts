@@ -2,12 +2,14 @@
  * The identity providers of the current configuration, replaced together when `--authentication-config` changes.
  * Unchanged providers keep their keys.
  */
+import { hash } from "node:crypto";
 import type { CodeIssuer } from "#authn/code-exchange.ts";
 import { OidcTokens, type TokenIssuer } from "#authn/oidc.ts";
 import { OidcProvider } from "#authn/oidc-provider.ts";
 import { openOutgoing } from "#egress/outgoing-https.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
+import type { Metrics } from "#std/metrics.ts";
 import { type JwtIssuer, readAuthenticationConfig } from "#authn/configuration.ts";
 import type { ExternalPlan } from "./external-plan.ts";
 import type { AuthenticationParts } from "./parts.ts";
@@ -38,7 +40,7 @@ export function openIdentityProviders(
   /** The configuration file, which is read again when it changes. */
   const file = options.authenticationConfig;
   const count = reloadMetrics(metrics, "authentication", clock);
-  const tokens = new OidcTokens(clock);
+  const tokens = new OidcTokens(clock, latencyMetric(metrics));
   const open = (issuer: JwtIssuer): OpenIssuer => openIssuer(issuer, plan.algorithms, clock, log);
   // Providers may run on top of this server, so it waits for them in the background.
   let current: readonly OpenIssuer[] = plan.issuers.map(open);
@@ -90,6 +92,17 @@ export function openIdentityProviders(
       for (const issuer of [...current, ...added]) issuer.close();
     },
   };
+}
+
+function latencyMetric(metrics: Metrics) {
+  const latencies = metrics.histogram({
+    name: "apiserver_authentication_jwt_authenticator_latency_seconds",
+    help: "Time for which an ID token that is not known yet is checked, by issuer and result.",
+    labels: ["jwt_issuer_hash", "result"],
+    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  });
+  return (issuer: string, result: string, seconds: number): void =>
+    latencies.with(`sha256:${hash("sha256", issuer)}`, result).observe(seconds);
 }
 
 function openIssuer(issuer: JwtIssuer, algorithms: readonly string[], clock: Clock, log: Log): OpenIssuer {
