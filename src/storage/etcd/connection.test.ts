@@ -237,7 +237,7 @@ for (const state of ["headers", "message", "half a message"] as const) {
         setImmediate(() => stream.close(constants[code]));
       });
       const error = await failure(call());
-      assert.equal(error.kind, code === "NGHTTP2_REFUSED_STREAM" ? "unsent" : "unanswered", error.message);
+      assert.equal(error.kind, "unanswered", error.message);
       assert.equal(connection.isOpen, true);
     });
   }
@@ -399,6 +399,21 @@ test("a block of headers without an end closes the connection", async (t) => {
       assert.equal(error.kind, "unanswered");
     }, reject);
   });
+});
+
+test("a connection that goes away without calls is closed", async (t) => {
+  const closed = Promise.withResolvers<void>();
+  const endpoint = await rawServer(t, (socket) => {
+    socket.on("close", () => closed.resolve());
+    socket.write(frameOf(4, 0, 0, Buffer.alloc(0)));
+    socket.write(frameOf(7, 0, 0, Buffer.alloc(8)));
+  });
+  const ended: EtcdError[] = [];
+  const connection = await MemberConnection.open(endpoint, {}, new FakeClock(), (error) => ended.push(error));
+  t.after(() => connection.close());
+  await closed.promise;
+  assert.equal(ended.length, 1);
+  assert.equal(connection.isOpen, false);
 });
 
 test("a server that speaks no HTTP/2 has no answer", async (t) => {

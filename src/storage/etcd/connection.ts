@@ -75,7 +75,7 @@ export class MemberConnection {
     this.#clock = clock;
     this.#ended = ended;
     this.#connection = new Http2Client(socket, {
-      goingAway: () => this.#end("the member closes the connection"),
+      goingAway: () => this.retire(this.#error("unanswered", "the member closes the connection")),
       ended: (error) => this.#endWith(error),
     });
     this.#cancelPing = clock.after(pingMs, () => this.#ping());

@@ -300,6 +300,52 @@ test("a peer that goes away answers what it names, and takes nothing new", async
   assert.equal(client.isOver, false);
 });
 
+test("streams that wait for room end when nothing new is begun", async (t) => {
+  for (const goes of ["here", "there"]) {
+    const { client, peer, ended } = await connected(t);
+    peer.write(frameOf(types.settings, 0, 0, setting(3, 1)));
+    await peer.next(types.settings);
+    await peer.next(types.settings);
+    const [first, second] = [new Request(client), new Request(client)];
+    await peer.next(types.headers);
+    if (goes === "here") client.drain();
+    else peer.write(frameOf(types.goAway, 0, 0, Buffer.concat([number(1), number(0)])));
+    assert.equal(await second.closed, true);
+    peer.write(...answer(1));
+    assert.equal(await first.closed, false);
+    assert.equal(first.body, "body");
+    client.close();
+    assert.equal(await ended, undefined);
+  }
+});
+
+test("what the peer has begun to answer was begun, even if it says that it did nothing", async (t) => {
+  const { client, peer } = await connected(t);
+  peer.write(settings);
+  const [first, second, third] = [new Request(client), new Request(client), new Request(client)];
+  await peer.next(types.headers);
+  for (const id of [1, 5]) peer.write(frameOf(types.headers, endHeaders, id, okFields));
+  for (const id of [1, 3]) peer.write(frameOf(types.reset, 0, id, number(7)));
+  peer.write(frameOf(types.goAway, 0, 0, Buffer.concat([number(1), number(0)])));
+  assert.deepEqual([await first.closed, await second.closed, await third.closed], [false, true, false]);
+});
+
+test("a window that shrinks below nothing is opened before more is sent", async (t) => {
+  const { client, peer } = await connected(t);
+  peer.write(settings);
+  const request = new Request(client);
+  const body = Buffer.alloc(70_000, "abcdefg");
+  request.stream.send(body, true);
+  await peer.body(65_535);
+  peer.write(frameOf(types.settings, 0, 0, setting(4, 1000)), frameOf(types.window, 0, 0, number(100_000)));
+  peer.write(frameOf(types.window, 0, 1, number(64_535)), frameOf(types.ping, 0, 0, Buffer.alloc(8)));
+  peer.write(frameOf(types.window, 0, 1, number(10)));
+  await peer.next(types.ping);
+  assert.equal((await peer.next(types.data)).payload.length, 10);
+  peer.write(frameOf(types.settings, 0, 0, setting(4, 65_535)));
+  assert.equal((await peer.body(4455)).body.length, 4455);
+});
+
 test("streams end with the connection; those that waited for room were not begun", async (t) => {
   const { client, peer, ended } = await connected(t);
   peer.write(frameOf(types.settings, 0, 0, setting(3, 1)));

@@ -77,6 +77,7 @@ class Stream {
   /** The pieces that wait until the peer takes them. */
   waiting: Piece[] = [];
   isEndedHere = false;
+  isAnswered = false;
   isClosed = false;
 
   constructor(handler: StreamHandler) {
@@ -157,9 +158,10 @@ export class Http2Client {
     this.#frame(frameTypes.ping, 0, 0, Buffer.alloc(8));
   }
 
-  /** Takes no new streams any more. */
+  /** Takes no new streams any more, and closes those that wait for room. */
   drain(): void {
     this.#isGoingAway = true;
+    for (const stream of this.#queue.keys()) this.#close(stream, true);
   }
 
   /** Closes the connection with its streams. */
@@ -242,7 +244,8 @@ export class Http2Client {
     stream.waiting = [];
     this.#streams.delete(stream.id);
     this.#queue.delete(stream);
-    stream.handler.closed(isUntouched);
+    // A peer that has begun to answer cannot say afterwards that it did nothing.
+    stream.handler.closed(isUntouched && !stream.isAnswered);
     this.#startQueued();
   }
 
@@ -419,6 +422,7 @@ export class Http2Client {
     } catch (error) {
       return this.#break((error as Error).message); // the reader throws nothing else
     }
+    stream.isAnswered = true;
     stream.handler.headers(fields, isEnd);
     if (isEnd) this.#endThere(stream);
   }
@@ -484,9 +488,7 @@ export class Http2Client {
     const last = payload.readUInt32BE(0) & lastStreamId;
     const code = payload.readUInt32BE(4);
     this.#goAway();
-    for (const stream of [...this.#streams.values(), ...this.#queue.keys()]) {
-      if (stream.id === 0 || stream.id > last) this.#close(stream, true);
-    }
+    for (const stream of this.#streams.values()) if (stream.id > last) this.#close(stream, true);
     if (code !== errorCodes.none) this.#end(new Error(`it closes the connection with the error ${code}`));
   }
 
@@ -494,6 +496,7 @@ export class Http2Client {
     if (this.#isGoingAway || this.#isOver) return;
     this.#isGoingAway = true;
     this.#handler.goingAway();
+    this.drain();
   }
 
   /** Returns a stream; `undefined` when it is closed. One that was never open ends the connection. */
