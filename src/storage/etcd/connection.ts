@@ -231,12 +231,12 @@ export class MemberConnection {
 
   /** Ends the connection after an error of it; `undefined`: it was closed. */
   #endWith(cause: unknown): void {
+    this.#cancelPing();
     if (!isRefusedCertificate(cause)) return this.#end(problemOf(cause ?? "the connection was closed"));
     this.#end(new EtcdError("unauthorized", this.#text(problemOf(cause)), this.endpoint, { cause }));
   }
 
   #end(reason: EtcdError | string): void {
-    if (this.#connection.isOver) this.#cancelPing();
     if (this.#problem !== undefined) return;
     this.#problem = typeof reason === "string" ? this.#error("unanswered", reason) : reason;
     this.#ended(this.#problem);

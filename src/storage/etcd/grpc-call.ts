@@ -82,7 +82,7 @@ export class GrpcCall<T> implements OpenCall, StreamHandler {
     const type = fields.get("content-type") ?? "";
     if (!this.#isAnswered && (status !== "200" || !/^application\/grpc(?:[+;]|$)/.test(type)))
       return this.#break(
-        `the answer is not one of gRPC: status ${oneLine(status)}, type ${oneLine(type.slice(0, 100)) || "unknown"}`,
+        `the answer is not one of gRPC: status ${oneLine(status.slice(0, 100))}, type ${oneLine(type.slice(0, 100)) || "unknown"}`,
       );
     if (isEnd) return this.#complete(fields);
     if (this.#isAnswered) return this.#break("an answer has headers in its middle");
@@ -119,7 +119,7 @@ export class GrpcCall<T> implements OpenCall, StreamHandler {
         at += frameHeadLength;
         if (length === undefined) return;
         if (length <= piece.length - at) {
-          this.#deliver(at === 0 && length === piece.length ? piece : piece.subarray(at, at + length));
+          this.#deliver(piece.subarray(at, at + length));
           at += length;
         } else this.#begin(length);
       } else if (this.#message === undefined) {

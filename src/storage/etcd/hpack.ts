@@ -107,8 +107,7 @@ export class FieldsReader {
   }
 
   #text(): string {
-    if (this.#at === this.#bytes.length) throw cutOff();
-    const isCoded = (this.#bytes[this.#at]! & 0x80) !== 0;
+    const isCoded = ((this.#bytes[this.#at] ?? 0) & 0x80) !== 0;
     const length = this.#integer(0x7f);
     const start = this.#at;
     if (length > this.#bytes.length - start) throw cutOff();

@@ -398,6 +398,10 @@ const broken: Readonly<Record<string, readonly [frames: readonly Buffer[], error
     ],
     /too long/,
   ],
+  "a block that goes on with nothing": [
+    [frameOf(types.headers, 0, 1), ...Array.from({ length: 5000 }, () => frameOf(types.continuation, 0, 1))],
+    /too long/,
+  ],
   "a block that is wrong": [[frameOf(types.headers, endHeaders, 1, Buffer.from([0x80]))], /table/],
   "a notice that is cut off": [[frameOf(types.goAway, 0, 0, Buffer.alloc(7))], /notice/],
   "a notice with an error": [[frameOf(types.goAway, 0, 0, Buffer.concat([number(1), number(11)]))], /error 11/],
@@ -418,6 +422,7 @@ test("a peer that begins without settings ends the connection, also by half a fr
   for (const bytes of [
     Buffer.concat(answer(1)),
     frameOf(types.data, 0, 1, Buffer.alloc(10)),
+    Buffer.concat([frameOf(types.settings, 1, 0), ...answer(1)]),
     Buffer.from("HTTP/1.1 400 Bad Request"),
   ]) {
     const { client, peer, ended } = await connected(t);

@@ -110,7 +110,7 @@ export class Http2Client {
   /** The frame of data of which `left` bytes have not come. */
   #data = { id: 0, flag: 0, left: 0 };
   /** A block of headers whose rest has not come. */
-  #block: { readonly id: number; readonly isEnd: boolean; bytes: Buffer } | undefined;
+  #block: { readonly id: number; readonly isEnd: boolean; bytes: Buffer; room: number } | undefined;
   #hasSettings = false;
   #peerFrameBytes = frameBytesMax;
   #peerWindow = defaultWindow;
@@ -202,11 +202,8 @@ export class Http2Client {
   }
 
   #send(stream: Stream, bytes: Buffer, isEnd: boolean): void {
-    const isFree = stream.waiting.length === 0 && stream.id > 0;
-    if (isFree && bytes.length <= Math.min(this.#window, stream.window, this.#peerFrameBytes))
-      return this.#sendPiece(stream, bytes, isEnd);
     stream.waiting.push({ bytes, isEnd });
-    if (isFree) this.#sendWaiting(stream);
+    if (stream.id > 0) this.#sendWaiting(stream);
   }
 
   /** Sends as much as the peer takes. */
@@ -223,6 +220,10 @@ export class Http2Client {
         stream.waiting[0] = { bytes: bytes.subarray(room), isEnd };
       }
     }
+  }
+
+  #sendAllWaiting(): void {
+    for (const stream of this.#streams.values()) if (this.#window > 0) this.#sendWaiting(stream);
   }
 
   #sendPiece(stream: Stream, bytes: Buffer, isEnd: boolean): void {
@@ -250,9 +251,8 @@ export class Http2Client {
   }
 
   #startQueued(): void {
-    if (this.#queue.size === 0 || this.#isOver || this.#isGoingAway) return;
     for (const [stream, headers] of this.#queue) {
-      if (this.#streams.size >= this.#peerStreamsMax || this.#isGoingAway) return;
+      if (this.#streams.size >= this.#peerStreamsMax || this.#isGoingAway || this.#isOver) return;
       this.#queue.delete(stream);
       this.#start(stream, headers);
       this.#sendWaiting(stream);
@@ -375,7 +375,6 @@ export class Http2Client {
     if (data === undefined) return;
     // All bytes of the frame count, also those of a stream that is given up.
     this.#received += payload.length;
-    if (this.#received > windowBytes) return this.#break("it sends more than it may");
     if (this.#received >= windowBytes / 2) {
       this.#widen(0, this.#received);
       this.#received = 0;
@@ -383,7 +382,6 @@ export class Http2Client {
     if (stream === undefined) return;
     const isEnd = (flag & flags.endStream) !== 0;
     stream.received += payload.length;
-    if (stream.received > windowBytes) return this.#break("it sends more than it may");
     if (stream.received >= windowBytes / 2 && !isEnd) {
       this.#widen(id, stream.received);
       stream.received = 0;
@@ -400,7 +398,7 @@ export class Http2Client {
       if (block.length < 5) return this.#break("a frame of headers is too short");
       block = block.subarray(5);
     }
-    this.#block = { id, isEnd: (flag & flags.endStream) !== 0, bytes: block };
+    this.#block = { id, isEnd: (flag & flags.endStream) !== 0, bytes: block, room: headerBytesMax - block.length };
     if ((flag & flags.endHeaders) !== 0) this.#endBlock(this.#block);
   }
 
@@ -408,7 +406,9 @@ export class Http2Client {
     const block = this.#block;
     if (block === undefined || block.id !== id) return this.#break("a block of headers goes on that is not open");
     block.bytes = Buffer.concat([block.bytes, payload]);
-    if (block.bytes.length > headerBytesMax) return this.#break("headers are too long");
+    // The head of a frame counts, so that empty ones do not go on for ever.
+    block.room -= headLength + payload.length;
+    if (block.room < 0) return this.#break("headers are too long");
     if ((flag & flags.endHeaders) !== 0) this.#endBlock(block);
   }
 
@@ -441,15 +441,18 @@ export class Http2Client {
 
   #takeSettings(id: number, flag: number, payload: Buffer): void {
     if (id !== 0 || payload.length % 6 !== 0) return this.#break("its settings are malformed");
-    this.#hasSettings = true;
     if ((flag & flags.ack) !== 0) return;
+    this.#hasSettings = true;
+    const windowBefore = this.#peerWindow;
     for (let at = 0; at < payload.length && !this.#isOver; at += 6) {
       this.#takeSetting(payload.readUInt16BE(at), payload.readUInt32BE(at + 2));
     }
     if (this.#isOver) return;
     this.#frame(frameTypes.settings, flags.ack, 0, nothing);
+    const more = this.#peerWindow - windowBefore;
+    if (more !== 0) for (const stream of this.#streams.values()) stream.window += more;
+    if (more > 0) this.#sendAllWaiting();
     this.#startQueued();
-    for (const stream of this.#streams.values()) this.#sendWaiting(stream);
   }
 
   #takeSetting(name: number, value: number): void {
@@ -459,7 +462,6 @@ export class Http2Client {
       this.#peerFrameBytes = value;
     } else if (name === settings.window) {
       if (value > windowMax) return this.#break(`it takes ${value} bytes of a stream`);
-      for (const stream of this.#streams.values()) stream.window += value - this.#peerWindow;
       this.#peerWindow = value;
     }
   }
@@ -468,12 +470,13 @@ export class Http2Client {
     if (payload.length !== 4) return this.#break("a frame of a window has a wrong length");
     const more = payload.readUInt32BE(0) & windowMax;
     const stream = id === 0 ? undefined : this.#streamOf(id);
+    const wasShut = this.#window <= 0;
     if (id === 0) this.#window += more;
     else if (stream !== undefined) stream.window += more;
     if (more === 0 || Math.max(this.#window, stream?.window ?? 0) > windowMax)
       return this.#break("it opens a window by a wrong number of bytes");
-    if (stream !== undefined) return this.#sendWaiting(stream);
-    if (id === 0) for (const waiting of this.#streams.values()) this.#sendWaiting(waiting);
+    if (stream !== undefined) this.#sendWaiting(stream);
+    else if (id === 0 && wasShut) this.#sendAllWaiting();
   }
 
   #takePing(id: number, flag: number, payload: Buffer): void {
@@ -505,9 +508,10 @@ export class Http2Client {
     return this.#streams.get(id);
   }
 
-  /** Returns the payload of a frame without what fills it up; `undefined` when it is malformed. */
+  /** Returns the payload of a frame without what fills it up; `undefined` when it has ended the connection. */
   #unpadded(flag: number, payload: Buffer): Buffer | undefined {
-    if (this.#isOver || (flag & flags.padded) === 0) return this.#isOver ? undefined : payload;
+    if (this.#isOver) return undefined;
+    if ((flag & flags.padded) === 0) return payload;
     const length = (payload[0] ?? 0) + 1;
     if (length <= payload.length) return payload.subarray(1, payload.length - length + 1);
     this.#break("a frame is filled up beyond its length");
