@@ -52,9 +52,13 @@ export function admissionRequest(attributes: AdmissionAttributes, matched: Match
   };
 }
 
-/** Returns the namespace of a request. Upstream: a request about a namespace is one in this namespace. */
-function namespaceOf({ namespace, resource, name }: AdmissionAttributes): string {
-  return namespace === "" && resource.group === "" && resource.resource === "namespaces" ? name : namespace;
+/**
+ * Returns the namespace of a request. Upstream: a request about a namespace is one in this namespace, if its name was
+ * sent.
+ */
+function namespaceOf({ namespace, resource, name, isNameGenerated = false }: AdmissionAttributes): string {
+  const isOfItself = namespace === "" && resource.group === "" && resource.resource === "namespaces";
+  return isOfItself && !isNameGenerated ? name : namespace;
 }
 
 const kindOf = ({ group, version, kind }: GroupVersionKind): GroupVersionKind => ({ group, version, kind });

@@ -23,6 +23,8 @@ export interface AdmissionAttributes {
    * returns it.
    */
   readonly name: string;
+  /** Whether the store made the name, after the plugins that change objects. */
+  readonly isNameGenerated?: boolean;
   /** The name in the path of the request: empty for a POST, even when the body has a name. */
   readonly pathName: string;
   /** The subresource; empty for the main resource. */

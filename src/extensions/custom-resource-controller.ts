@@ -485,7 +485,6 @@ export class CustomResourceController {
         { ...statusWrite, turn },
         {
           allowCreate: false,
-          uidIsPrecondition: false,
           transform: (current) => {
             const old = current!; // updates that do not create always have one
             before = Number(old.metadata.resourceVersion);

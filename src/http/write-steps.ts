@@ -312,6 +312,7 @@ export function admissionAttributes(
   write: Pick<AdmissionAttributes, "object" | "oldObject" | "dryRun"> & {
     readonly operation: Operation;
     readonly name: string;
+    readonly isNameGenerated?: boolean;
     /** Only deletes have them. */
     readonly options?: AdmissionAttributes["options"];
   },

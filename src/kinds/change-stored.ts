@@ -18,7 +18,6 @@ export async function changeStored<T extends ApiObject>(
     // The store has found an object, or has thrown; the schema makes every object of the kind a T.
     transform: (current) => change(current as unknown as T) as unknown as Unstructured,
     allowCreate: false,
-    uidIsPrecondition: false,
   });
   return object as unknown as T; // as above
 }

@@ -149,6 +149,11 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
    * deletion mark.
    */
   terminate?(object: T, old: T): T;
+  /**
+   * Whether the server still ends an object that was deleted: another deletion then changes nothing, and plugins are
+   * not asked.
+   */
+  isEnding?(object: T): boolean;
   /** Returns warnings about the options of a deletion, of one object or of a collection. */
   warningsOnDelete?(options: CheckedDeleteOptions): readonly string[];
   /** Returns the grace period in seconds, given the requested one; only kinds with graceful deletion have it. */

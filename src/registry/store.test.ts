@@ -77,7 +77,7 @@ test("a request that may no longer write is refused when it would be stored, wha
   const caller: RequestContext = { ...context, requires: () => [{ key: leaseKey, revision: held }] };
   const fenced: WriteAttributes = { ...attributes, context: caller };
   const change = (object: Unstructured | undefined): Unstructured => ({ ...object!, spec: { changed: true } });
-  const options = { allowCreate: false, uidIsPrecondition: false, transform: change };
+  const options = { allowCreate: false, transform: change };
   // Another candidate takes the lease when all plugins have admitted the write.
   const end = async (): Promise<void> => {
     held = cache.get(leaseKey)!.revision;
@@ -126,7 +126,6 @@ test("an update that has lost its turn creates the object when it is gone meanwh
   const change = (): Unstructured => thing("a", { labels: { changed: "yes" } });
   const updating = store.update("ns", "a", attributes, {
     allowCreate: true,
-    uidIsPrecondition: false,
     transform: change,
   });
   const others = store.create(thing("b"), attributes);
@@ -182,14 +181,12 @@ test("an update that insists on no version sees what others wrote meanwhile", as
   let tries = 0;
   const { object } = await store.update("ns", "a", attributes, {
     allowCreate: false,
-    uidIsPrecondition: false,
     async transform(current) {
       assert.ok(current !== undefined);
       const { resourceVersion: _version, ...metadata } = current.metadata;
       if (tries++ === 0) {
         await store.update("ns", "a", attributes, {
           allowCreate: false,
-          uidIsPrecondition: false,
           transform: (old) => ({ ...old, metadata: { ...metadata, labels: { other: "yes" } } }),
         });
       }
@@ -232,7 +229,6 @@ test("an update that ends an object answers with what it wrote; the deletion is 
   const revision = cache.revision;
   const { object, entry } = await store.update("ns", "a", attributes, {
     allowCreate: false,
-    uidIsPrecondition: false,
     transform: (current) => {
       const { finalizers: _finalizers, ...metadata } = current!.metadata;
       return Promise.resolve({ ...current!, metadata: { ...metadata, labels: { l: "2" } } });
@@ -249,7 +245,7 @@ test("a deletion whose marked object another writer ends has succeeded, and leav
   for (const isMadeAnew of [false, true]) {
     const { store, cache } = await setup({ graceSeconds: () => 0 });
     const { object: first } = await store.create(thing("a"), attributes);
-    const options = { allowCreate: false, uidIsPrecondition: false, transform: (one?: Unstructured) => one! };
+    const options = { allowCreate: false, transform: (one?: Unstructured) => one! };
     const remove = cache.remove.bind(cache);
     let removals = 0;
     cache.remove = async (...args) => {
@@ -273,7 +269,6 @@ test("an apply that finds the object just created changes it instead", async () 
   const seen: (Unstructured | undefined)[] = [];
   const stored = await store.update("ns", "one", attributes, {
     allowCreate: true,
-    uidIsPrecondition: false,
     async transform(current) {
       seen.push(current);
       if (current === undefined) await store.create({ ...thing("one"), spec: "first" }, attributes);

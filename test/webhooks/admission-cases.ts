@@ -129,6 +129,123 @@ export const admissionCases: readonly Case[] = [
     },
   },
   {
+    name: "namespaces have preconditions when they are deleted, and are not deleted twice",
+    run: async (on) => {
+      const rules = [coreRule("namespaces")];
+      const namespaceSelector = {
+        matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "In", values: [on.name("ending")] }],
+      };
+      const ending = `/api/v1/namespaces/${on.name("ending")}`;
+      await on.prepare("POST", "/api/v1/namespaces", {
+        metadata: { name: on.name("ending") },
+        spec: { finalizers: ["example.com/kept"] },
+      });
+      for (const phase of ["mutating", "validating"] as const) {
+        await on.hook(phase, phase, {}, { rules, namespaceSelector }, [
+          "operation",
+          "namespace",
+          "options.preconditions",
+          "options.propagationPolicy",
+        ]);
+      }
+      await on.send("DELETE", ending, { preconditions: { uid: "other" } });
+      await on.send("DELETE", `${ending}?dryRun=All`);
+      await on.send("DELETE", ending, { propagationPolicy: "Orphan" });
+      await on.send("DELETE", ending, { propagationPolicy: "Foreground" });
+      await on.send("DELETE", `${ending}?dryRun=All`);
+      await on.send("DELETE", ending, { preconditions: { uid: "other" } });
+      await on.prepare("PUT", `${ending}/finalize`, {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: on.name("ending") },
+        spec: { finalizers: [] },
+      });
+    },
+  },
+  {
+    name: "a definition has preconditions when it is deleted",
+    run: async (on) => {
+      await twoVersions(on, "v1");
+      const rules = [{ ...coreRule("customresourcedefinitions"), apiGroups: ["apiextensions.k8s.io"] }];
+      await on.hook(
+        "validating",
+        "definitions",
+        {},
+        {
+          rules,
+          matchConditions: [{ name: "own", expression: `oldObject != null && oldObject.spec.group == '${on.group}'` }],
+        },
+        ["operation", "options.preconditions"],
+      );
+      const definitions = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.${on.group}`;
+      await on.send("DELETE", definitions, { preconditions: { uid: "other" } });
+      await on.send("DELETE", `${definitions}?dryRun=All`);
+    },
+  },
+  {
+    name: "a namespace with a generated name has no namespace, since its name is not known",
+    run: async (on) => {
+      const run = { run: on.run };
+      const rules = [{ ...coreRule("namespaces"), operations: ["CREATE"] }];
+      for (const phase of ["mutating", "validating"] as const)
+        await on.hook(phase, phase, {}, { rules, objectSelector: { matchLabels: run }, namespaceSelector: {} }, [
+          "namespace",
+        ]);
+      await on.post("/api/v1/namespaces?dryRun=All", {
+        metadata: { name: on.name("both"), generateName: "gen-", labels: run },
+      });
+      await on.post("/api/v1/namespaces?dryRun=All", { metadata: { generateName: "gen-", labels: run } });
+    },
+  },
+  {
+    name: "an eviction is seen in the version that is stored",
+    run: async (on) => {
+      await on.prepare("POST", on.path("pods"), pod("p"));
+      const rules = [coreRule("pods/eviction")];
+      for (const phase of ["mutating", "validating"] as const)
+        await on.hook(phase, phase, {}, { rules }, ["kind.version", "object.apiVersion", "object.kind"]);
+      for (const apiVersion of ["policy/v1", "policy/v1beta1"])
+        await on.post(on.path("pods/p/eviction?dryRun=All"), { apiVersion, kind: "Eviction", metadata: { name: "p" } });
+    },
+  },
+  {
+    name: "a uid that a webhook changes is immutable, while that of a PUT is a precondition",
+    run: async (on) => {
+      const maps = on.path("configmaps");
+      const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } };
+      await on.prepare("POST", maps, configMap("a"));
+      await on.prepare("POST", on.path("apps/v1/deployments"), {
+        metadata: { name: "d" },
+        spec: { selector: { matchLabels: { a: "b" } }, template },
+      });
+      const widgets = await twoVersions(on, "v1");
+      await on.prepare("POST", widgets, custom(on.group, "w", { spec: { replicas: 1 } }));
+      const rules = [
+        {
+          apiGroups: ["", "apps", on.group],
+          apiVersions: ["v1"],
+          operations: ["UPDATE"],
+          resources: ["configmaps", "deployments/*", "widgets", "widgets/*"],
+        },
+      ];
+      await on.hook("mutating", "uid", sets("/metadata/uid", "d9607e19-f88f-11e6-a518-42010a800195"), { rules });
+      await on.send("PUT", `${maps}/a`, configMap("a", { b: "1" }));
+      await on.edit(`${maps}/a`, (map) => ({ ...map, data: { a: "2" } }));
+      await on.send(
+        "PUT",
+        `${maps}/a`,
+        { ...configMap("a"), metadata: { name: "a", uid: "other" } },
+        { isVague: true },
+      );
+      await on.patch(`${maps}/a`, { data: { a: "2" } });
+      await on.edit(on.path("apps/v1/deployments/d/scale"), (scale) => ({ ...scale, spec: { replicas: 2 } }));
+      await on.patch(on.path("apps/v1/deployments/d/scale"), { spec: { replicas: 2 } });
+      await on.edit(`${widgets}/w`, (widget) => ({ ...widget, spec: { replicas: 2 } }));
+      await on.edit(`${widgets}/w/scale`, (scale) => ({ ...scale, spec: { replicas: 2 } }));
+      await on.patch(`${widgets}/w/scale`, { spec: { replicas: 2 } });
+    },
+  },
+  {
     name: "a webhook that cannot be reached refuses or is left out, as its policy says",
     run: async (on) => {
       const closed = { url: "https://127.0.0.1:1/closed" };

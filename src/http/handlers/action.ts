@@ -38,7 +38,8 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
   const alias = { group: kubernetesGroup(parts.domain, own.group), version, kind };
   const body = decodeBody(scope, options, bytes, encoding, [...(action.accepted ?? []), alias]);
   const isAlias = alias.group !== own.group && body.object.apiVersion === apiVersionOf(alias);
-  const said = isAlias ? withVersion(body.object, own) : body.object;
+  // Plugins see the version of this server, also of kinds that the action accepts in others.
+  const said = body.object.apiVersion === apiVersionOf(own) ? body.object : withVersion(body.object, own);
   // The uid of a binding is a precondition.
   const sent = inNamespace(scope, scope.subresource === "binding" ? said : withoutSystemFields(said));
   const owned = withOwnership(scope, undefined, { ...body, object: sent }, options, objectVersions(scope));

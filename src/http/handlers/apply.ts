@@ -51,7 +51,6 @@ export async function applyObject(scope: Scope, format: ConfigurationFormat): Pr
     { ...writeAttributes(scope, options), dropsManagedFields: false },
     {
       allowCreate: scope.subresource === "",
-      uidIsPrecondition: false,
       next: (current, versions) => mergeConfiguration(sent, current, versions),
     },
   );

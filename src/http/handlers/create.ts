@@ -43,7 +43,7 @@ export async function createObject(scope: Scope): Promise<Reply> {
       admission.validate(
         admissionAttributes(scope, {
           ...about,
-          name: name === "" ? (candidate.metadata.name ?? "") : name,
+          ...(name === "" ? { name: candidate.metadata.name ?? "", isNameGenerated: true } : {}),
           object: candidate,
         }),
       ),

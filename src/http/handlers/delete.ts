@@ -44,7 +44,7 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
   warn(scope, options);
   const deleted = await namingUnreadable(scope, () =>
     store.deleteCollection(listRequest(scope, list), (object) =>
-      remove({ ...scope, namespace: object.metadata.namespace ?? "" }, object.metadata.name ?? "", options, ""),
+      remove({ ...scope, namespace: object.metadata.namespace ?? "" }, object.metadata.name ?? "", options, true),
     ),
   );
   if (servingRulesOf(scope.definition).returnsDeletedList) return listReply(scope, negotiated, deleted);
@@ -55,19 +55,32 @@ function warn({ definition: { strategy }, context }: Scope, options: CheckedDele
   for (const text of strategy.warningsOnDelete?.(options) ?? []) context.warn(text);
 }
 
-/** Deletes an object. Plugins are given `admittedName`. */
-function remove(scope: Scope, name: string, options: CheckedDeleteOptions, admittedName = name): Promise<Deleted> {
+/** Deletes an object. Plugins are not given the name of one of a collection. */
+function remove(scope: Scope, name: string, options: CheckedDeleteOptions, isOfMany = false): Promise<Deleted> {
   const { store, definition } = scope;
   return store.delete(scope.namespace, name, {
     ...options,
+    isOfMany,
     caller: scope.context,
     admit(old: Unstructured) {
       const { gracePeriodSeconds } = options;
       const graceSeconds = definition.strategy.graceSeconds?.(old, gracePeriodSeconds) ?? gracePeriodSeconds;
-      return admitDeletion(scope, old, options, graceSeconds, admittedName);
+      return admitDeletion(
+        scope,
+        old,
+        definition.strategy.terminate === undefined || isOfMany ? options : ofThisObject(options, old),
+        graceSeconds,
+        isOfMany ? "" : name,
+      );
     },
   });
 }
+
+/** Adds the uid to the preconditions, as upstream does for kinds with their own way to terminate. */
+const ofThisObject = (options: CheckedDeleteOptions, { metadata: { uid } }: Unstructured): CheckedDeleteOptions => ({
+  ...options,
+  preconditions: { ...(uid === undefined ? {} : { uid }), ...options.preconditions },
+});
 
 async function admitDeletion(
   scope: Scope,

@@ -82,7 +82,6 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   let patch: Patch | undefined;
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: false,
-    uidIsPrecondition: false,
     next(current) {
       // The patch is parsed late: a missing object is the first error that a client gets.
       patch ??= readPatch(scope, type, bytes, options);

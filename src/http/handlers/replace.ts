@@ -30,7 +30,6 @@ export async function replaceObject(
   attributes: WriteAttributes,
   write: {
     readonly allowCreate: boolean;
-    readonly uidIsPrecondition: boolean;
     readonly uid?: string | undefined;
     /** Returns the new object, given the current one. */
     next(current: Unstructured | undefined, versions: ObjectVersions): Written;
@@ -56,7 +55,6 @@ export async function replaceObject(
   }
   return (scope.writes ?? store).update(scope.namespace, name, attributes, {
     allowCreate: write.allowCreate,
-    uidIsPrecondition: write.uidIsPrecondition,
     uid: write.uid,
     transform(current) {
       const ownership = ownershipOf(scope);

@@ -86,9 +86,8 @@ class ScaleWrites implements Pick<Store, "update"> {
       { ...attributes, subresource: "" },
       {
         allowCreate: false,
-        uidIsPrecondition: options.uidIsPrecondition,
         // There is a current object: a scale creates nothing.
-        transform: async (current) => this.#applyScale(current!, options.transform, options.uidIsPrecondition),
+        transform: async (current) => this.#applyScale(current!, options.transform),
         ...(validate === undefined
           ? {}
           : {
@@ -108,7 +107,6 @@ class ScaleWrites implements Pick<Store, "update"> {
   async #applyScale(
     parent: Unstructured,
     transform: Parameters<Store["update"]>[3]["transform"],
-    withUid: boolean,
   ): Promise<Unstructured> {
     const { definition, parts } = this.#scope;
     const { specReplicasPath } = this.#scale;
@@ -133,13 +131,12 @@ class ScaleWrites implements Pick<Store, "update"> {
       replicasPath,
       apiVersionOf(definition),
     );
-    const { uid, resourceVersion } = scale.metadata;
+    const { resourceVersion } = scale.metadata;
     return {
       ...(withNumber(parent, pathNames(specReplicasPath), replicas) as Unstructured), // an object stays one
       metadata: {
         ...metadata,
         ...(resourceVersion === undefined || resourceVersion === "" ? {} : { resourceVersion }),
-        ...(withUid && uid !== undefined && uid !== "" ? { uid } : {}),
         ...(managedFields === undefined ? {} : { managedFields }),
       },
     };

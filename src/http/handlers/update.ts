@@ -17,10 +17,9 @@ export async function updateObject(scope: Scope): Promise<Reply> {
   const object = dropDuplicateOwners(scope, placed);
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: definition.createOnUpdate && scope.subresource === "",
-    uidIsPrecondition: true,
     uid: object.metadata.uid,
     next(current) {
-      // The uid is checked before plugins are asked.
+      // The uid is a precondition as it was sent; one that plugins change is immutable.
       if (current !== undefined) checkUid(store.definition, object, current);
       return { ...body, object };
     },

@@ -49,6 +49,7 @@ export function namespaces(environment: KindEnvironment): KindBehaviour<Namespac
       },
       pendingFinalizers: ({ spec }) => spec.finalizers ?? [],
       terminate: (object) => withPhase(object, "Terminating"),
+      isEnding: ({ metadata, spec }) => metadata.deletionTimestamp !== undefined && (spec.finalizers ?? []).length > 0,
       fields: ({ status }) => ({ "status.phase": status.phase ?? "" }),
     },
   };

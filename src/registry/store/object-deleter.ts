@@ -26,6 +26,8 @@ import type { ObjectReader, StoreOptions } from "./object-reader.ts";
 export interface DeleteRequest extends Partial<CheckedDeleteOptions> {
   readonly caller?: Caller & Author;
   readonly dryRun: boolean;
+  /** Whether the object is one of a collection that is deleted. */
+  readonly isOfMany?: boolean;
   /** Refuses the deletion by throwing; it is given the object that will be deleted. */
   readonly admit?: ((old: Unstructured) => MaybePromise<void>) | undefined;
 }
@@ -73,7 +75,9 @@ export class ObjectDeleter {
       async (entry): Promise<Outcome<Deleted>> => {
         if (entry === undefined) throw notFound(this.#definition, name);
         const old = this.#reader.object(entry);
-        this.#checkPreconditions(old, name, request.preconditions);
+        this.#checkPreconditions(old, name, request);
+        if (this.#definition.strategy.isEnding?.(old) === true)
+          return { unwritten: { object: old, entry, removed: false } };
         await request.admit?.(old);
         const end = this.#endOf(old, request.gracePeriodSeconds);
         if (end === undefined) return { unwritten: { object: old, entry, removed: false } };
@@ -187,13 +191,19 @@ export class ObjectDeleter {
     await Promise.all(Array.from({ length: Math.min(deleteWorkers, entries.length) }, worker));
   }
 
-  #checkPreconditions(old: Unstructured, name: string, wanted: DeleteRequest["preconditions"]): void {
+  #checkPreconditions(old: Unstructured, name: string, { preconditions: wanted, isOfMany }: DeleteRequest): void {
     if (wanted === undefined) return;
+    const isOwn = this.#definition.strategy.terminate !== undefined && isOfMany !== true;
     // Upstream: the error names the stored kind, so that an event of the newer group has no group in it.
     const of = { group: this.#definition.storage.group, resource: this.#definition.kind };
     for (const [field, title, change] of preconditions) {
       const [asked, present] = [wanted[field], old.metadata[field]];
       if (asked === undefined || asked === present) continue;
+      if (isOwn) {
+        // Upstream: kinds with their own way to terminate check preconditions by themselves.
+        const failed = `Precondition failed: ${title} in precondition: ${asked}, ${title} in object meta: ${present}`;
+        throw conflict(this.#definition, name, failed);
+      }
       const mismatch = `the ${title} in the precondition (${asked}) does not match the ${title} in record (${present})`;
       throw conflict(of, name, `${mismatch}. The object might have been ${change}`);
     }

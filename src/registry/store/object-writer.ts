@@ -37,8 +37,6 @@ export interface UpdateOptions {
   readonly validate?: (object: Unstructured, old: Unstructured | undefined) => MaybePromise<void>;
   /** Whether a missing object is created. */
   readonly allowCreate: boolean;
-  /** Whether a uid in the new object is a precondition (PUT); otherwise a wrong one is a finding like any other. */
-  readonly uidIsPrecondition: boolean;
   /** The uid that the new object names; if there is no object, it causes a conflict. */
   readonly uid?: string | undefined;
 }
@@ -246,7 +244,6 @@ export class ObjectWriter {
     const hooks = updateStrategy(definition.strategy, attributes.subresource);
     const old = this.#reader.object(entry);
     const wanted = await options.transform(old);
-    if (options.uidIsPrecondition) checkUid(definition, wanted, old);
     this.#checkVersion(wanted, entry, name);
     let next = await allocation.allocate(this.#keepSystemFields(wanted, old), old);
     if (hooks.prepareForUpdate !== undefined) next = hooks.prepareForUpdate(next, old, attributes);
