@@ -28,6 +28,26 @@ test("credentials are sent to no other host", () => {
   assert.equal(selectName([], "hook.example.com:443"), undefined);
 });
 
+test("a port that no connection can have is not called", async () => {
+  const clients = new WebhookClients({
+    clock: systemClock,
+    credentials: () => undefined,
+    serviceAddress: () => ({ host: "127.0.0.1", port: 1 }),
+  });
+  const call = { body: Buffer.from("{}"), timeoutMs: 10_000, answerBytesMax: 1000, signal: undefined };
+  const problems = {
+    "127.0.0.1:0": "dial tcp 127.0.0.1:0: connect: connection refused",
+    "127.0.0.1:65536": "dial tcp: address 65536: invalid port",
+    "[::1]:99999": "dial tcp: address 99999: invalid port",
+  };
+  for (const [host, problem] of Object.entries(problems)) {
+    await assert.rejects(clients.post({ url: `https://${host}/x` }, call), {
+      message: `Post "https://${host}/x?timeout=10s": ${problem}`,
+    });
+  }
+  clients.close();
+});
+
 test("the path of a webhook is called clean, as kube-apiserver calls it", async () => {
   const clients = new WebhookClients({
     clock: systemClock,

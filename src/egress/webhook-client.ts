@@ -6,6 +6,7 @@
 import { posix } from "node:path";
 import type { WebhookClientConfig } from "#api/admissionregistration/v1.ts";
 import { decodeInPieces, decodePlain } from "#codec/json-pieces.ts";
+import { decodeYaml } from "#codec/yaml.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { Clock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
@@ -55,6 +56,7 @@ export class WebhookClients {
     const seconds = Math.max(1, Math.ceil(call.timeoutMs / 1000));
     const shown = `${target.url}?timeout=${seconds}s`;
     let answer: OutgoingAnswer;
+    if (target.problem !== undefined) throw new WebhookCallError(`Post ${goQuote(shown)}: ${target.problem}`);
     try {
       const address = target.service && this.#options.serviceAddress(...target.service);
       const credentials = this.#options.credentials(target.host);
@@ -134,9 +136,12 @@ interface Target {
   readonly service?: readonly [string, string, number];
   /** The name in the certificate, when it is not the host of the URL. */
   readonly serverName?: string;
+  /** The reason why nothing listens there. */
+  readonly problem?: string;
 }
 
 const httpsPort = 443;
+const portMax = 65_535;
 
 /** Returns the sort of a target. The server reaches itself without a proxy. */
 function wayTo(service: Target["service"]): "url" | "service" | "own" {
@@ -152,12 +157,26 @@ function targetOf({ url, service }: WebhookClientConfig): Target {
     const host = `${serverName}:${port}`;
     return { url: `https://${host}${cleanPath(path)}`, host, service: [namespace, name, port], serverName };
   }
+  const [, origin = "", port = "", rest = ""] = /^(https:\/\/[^/?#]*):(\d+)((?:[/?#].*)?)$/is.exec(url ?? "") ?? [];
+  if (port !== "" && (Number(port) === 0 || Number(port) > portMax)) return targetWithoutPort(origin, port, rest);
   const parsed = URL.parse(url ?? "");
   if (parsed === null || parsed.protocol !== "https:") {
     throw new WebhookCallError("webhook configuration must have either service or URL");
   }
   const host = parsed.port === "" ? `${parsed.hostname}:${httpsPort}` : parsed.host;
   return { url: `https://${parsed.host}${cleanPath(decodePath(parsed.pathname))}`, host };
+}
+
+/** Returns the target of a URL with a port that no connection can have. */
+function targetWithoutPort(origin: string, port: string, rest: string): Target {
+  const { url, host } = targetOf({ url: `${origin}${rest}` });
+  const at = `${host.slice(0, host.lastIndexOf(":"))}:${port}`;
+  const isNone = Number(port) === 0;
+  return {
+    host: at,
+    url: url.replace(/^https:\/\/[^/]*/, `https://${at}`),
+    problem: isNone ? `dial tcp ${at}: connect: connection refused` : `dial tcp: address ${port}: invalid port`,
+  };
 }
 
 /** Returns the path as upstream cleans it: without double and trailing slashes, and with dots resolved. */
@@ -185,11 +204,10 @@ function reachedAt(shown: string, { host, port }: ServiceAddress): string {
 
 /** Returns the object in the answer. Pauses while it decodes a long answer, so that other work has a turn. */
 async function objectOf({ code, headers, body }: OutgoingAnswer): Promise<Readonly<Record<string, unknown>>> {
-  let value: unknown;
-  try {
-    value = await runCooperatively(decodeInPieces(body, decodePlain));
-  } catch {
-    value = undefined;
+  const value = await valueOf(body);
+  // Upstream: a type that cannot be read is an error, while its value does not matter.
+  if (/^\s*;/.test(String(headers["content-type"] ?? ""))) {
+    throw new WebhookCallError("Internal error occurred: mime: no media type", { code });
   }
   if (code < 200 || code > 206) {
     const type = String(headers["content-type"] ?? "text/plain");
@@ -204,6 +222,30 @@ async function objectOf({ code, headers, body }: OutgoingAnswer): Promise<Readon
   if (value === null) return {};
   if (!isObject(value)) throw new WebhookCallError("the answer of the webhook is no JSON object");
   return value;
+}
+
+/** The maximum length of an answer in YAML, also when its aliases are expanded: it is decoded without pauses. */
+const yamlBytesMax = 256 * 1024;
+
+/** Returns the value of a body in JSON or, if it is none, in YAML; `undefined` for other bodies. */
+async function valueOf(body: Buffer): Promise<unknown> {
+  try {
+    return await runCooperatively(decodeInPieces(body, decodePlain));
+  } catch {
+    if (body.length > yamlBytesMax) return undefined;
+  }
+  try {
+    // Numbers are those of JSON. Aliases may repeat long texts.
+    let left = yamlBytesMax;
+    const counted = (key: string, value: unknown): unknown => {
+      left -= key.length + (typeof value === "string" ? value.length : 1);
+      if (left < 0) throw new RangeError("too long");
+      return value;
+    };
+    return decodePlain(Buffer.from(JSON.stringify(decodeYaml(body).value, counted)));
+  } catch {
+    return undefined;
+  }
 }
 
 /** Messages for answers with these codes, whatever their body. */
@@ -221,9 +263,8 @@ const refusals: ReadonlyMap<number, string> = new Map([
 
 /** Returns the message in an answer with an error code. Longer texts are cut. */
 function refusalText(code: number, value: unknown, text: string): string {
-  if (isObject(value) && value["kind"] === "Status" && typeof value["message"] === "string") {
-    return value["message"].slice(0, shownMax);
-  }
+  const { kind, message = "" } = isObject(value) ? value : {};
+  if (kind === "Status" && typeof message === "string") return message.slice(0, shownMax);
   const said = text.trim().slice(0, shownMax);
   const refusal = refusals.get(code);
   if (refusal !== undefined) return refusal;

@@ -2,6 +2,7 @@
 import { patchTypes } from "../client.ts";
 import { custom, definition } from "../crds.ts";
 import { configMap, pod } from "../objects.ts";
+import type { WebhookAnswer } from "../webhook-server.ts";
 import { type Case, configurations, coreRule, denies, ownMaps, type Session, sets } from "./session.ts";
 
 const asked = ["operation", "options"];
@@ -243,6 +244,33 @@ export const admissionCases: readonly Case[] = [
       await on.edit(`${widgets}/w`, (widget) => ({ ...widget, spec: { replicas: 2 } }));
       await on.edit(`${widgets}/w/scale`, (scale) => ({ ...scale, spec: { replicas: 2 } }));
       await on.patch(`${widgets}/w/scale`, { spec: { replicas: 2 } });
+    },
+  },
+  {
+    name: "answers are JSON or YAML, whatever their type says",
+    run: async (on) => {
+      const yaml = 'kind: AdmissionReview\nresponse:\n  allowed: true\n  warnings: &w ["in YAML"]\nx: *w\n';
+      const failure = JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", code: 418 });
+      const answers: Readonly<Record<string, WebhookAnswer>> = {
+        yaml: { body: yaml, headers: { "content-type": "application/yaml" } },
+        frob: { body: yaml, headers: { "content-type": "application/frob" } },
+        wrong: { body: yaml.replace("true", "5") },
+        two: { body: `${yaml}---\nkind: Other\n` },
+        untyped: { body: yaml, headers: { "content-type": ";;;" } },
+        wordless: { code: 418, body: failure },
+      };
+      const webhooks = Object.entries(answers).map(([label, answer]) =>
+        on.webhook("validating", label, answer, {
+          name: `${label}.hooks.example.com`,
+          admissionReviewVersions: ["v1beta1"],
+          objectSelector: { matchLabels: { answer: label } },
+        }),
+      );
+      await on.configure("validating", "answers", await Promise.all(webhooks));
+      await on.settle();
+      for (const answer of Object.keys(answers)) {
+        await on.post(`${on.path("configmaps")}?dryRun=All`, { metadata: { name: "a", labels: { answer } } });
+      }
     },
   },
   {
