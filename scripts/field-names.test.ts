@@ -14,6 +14,7 @@ const oddNames: ReadonlySet<string> = new Set([
   "Spec",
   "[]",
   "allocatedResourceStatus",
+  "annotation",
   "attachedRequired",
   // These are fields of configurations.
   "burst",
