@@ -10,7 +10,7 @@ import { type TestContext, test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
 import { EtcdError, type EtcdErrorKind } from "./client.ts";
 import { MemberConnection } from "./connection.ts";
-import { begin, emptyAnswer, FakeMember, type FakeCall, framed, refuse, reply } from "./fake-member.ts";
+import { begin, emptyAnswer, FakeMember, type FakeCall, frameOf, framed, refuse, reply } from "./fake-member.ts";
 import { readRangeAnswer, RequestWriter } from "./messages.ts";
 
 const requests = new RequestWriter();
@@ -369,15 +369,6 @@ async function rawServer(t: TestContext, talk: (socket: Socket) => void): Promis
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // a TCP server has a port
 }
-
-const frameOf = (type: number, flags: number, stream: number, payload: Buffer): Buffer => {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-};
 
 test("a block of headers without an end closes the connection", async (t) => {
   const endpoint = await rawServer(t, (socket) => {

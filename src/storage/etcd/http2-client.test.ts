@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
+import { frameOf } from "./fake-member.ts";
 import { encodeFields, type HeaderFields } from "./hpack.ts";
 import { Http2Client, type OpenStream } from "./http2-client.ts";
 
@@ -28,15 +29,6 @@ interface Frame {
   readonly flags: number;
   readonly id: number;
   readonly payload: Buffer;
-}
-
-function frameOf(type: number, flags: number, id: number, payload: Buffer = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(id, 5);
-  return Buffer.concat([head, payload]);
 }
 
 const number = (value: number): Buffer => {
