@@ -145,14 +145,23 @@ async function replaySet(domain: string, set: ScenarioSet, selection: Selection,
     .filter((path) => set.files.test(basename(path)))
     .sort();
   const { servers } = selection;
-  const first = await replayFresh(domain, set, { files, only: selection.only, verbose, servers });
-  if (first.failed === 0 || !first.failures.every(({ text }) => isOrderOfManagers(text))) return first;
-  const titles = first.failures.map(({ text }) => /^FAIL (.*)$/m.exec(text)?.[1] ?? "");
-  for (const title of titles) process.stdout.write(`${domain.padEnd(12)} once more ${title}\n`);
-  const only = `^(?:${titles.map((title) => RegExp.escape(title)).join("|")})$`;
-  const again = await replayFresh(domain, set, { files, only, verbose, servers });
-  return { ...again, passed: first.passed + again.passed };
+  let tally = await replayFresh(domain, set, { files, only: selection.only, verbose, servers });
+  for (let time = 1; time <= repetitionsMax && differsByOrder(tally); time++) {
+    const titles = tally.failures.map(({ text }) => /^FAIL (.*)$/m.exec(text)?.[1] ?? "");
+    for (const title of titles) process.stdout.write(`${domain.padEnd(12)} once more ${title}\n`);
+    const only = `^(?:${titles.map((title) => RegExp.escape(title)).join("|")})$`;
+    const again = await replayFresh(domain, set, { files, only, verbose, servers });
+    tally = { ...again, passed: tally.passed + again.passed };
+  }
+  return tally;
 }
+
+/** How often scenarios in which only the order of managers differs are replayed again. */
+const repetitionsMax = 5;
+
+/** Whether scenarios failed, and each of them only by the order of managers. */
+const differsByOrder = ({ failures }: Tally): boolean =>
+  failures.length > 0 && failures.every(({ text }) => isOrderOfManagers(text));
 
 /**
  * Whether only the order of managers differs. The first one is the one that wrote first if a second began in between,

@@ -102,6 +102,13 @@ class Peer {
   write(...frames: readonly Buffer[]): void {
     this.socket.write(Buffer.concat(frames));
   }
+
+  /** Sends the first settings, and waits until the client, which has sent its own, takes note of them. */
+  async tell(...values: readonly Buffer[]): Promise<void> {
+    this.write(frameOf(types.settings, 0, 0, Buffer.concat(values)));
+    await this.next(types.settings);
+    await this.next(types.settings);
+  }
 }
 
 /** A request and what came of it. */
@@ -202,9 +209,7 @@ test("frames that are filled up, have priorities, or are continued are read", as
 
 test("a body is sent as the peer has room for it, and a stream that is reset sends no more", async (t) => {
   const { client, peer } = await connected(t);
-  peer.write(frameOf(types.settings, 0, 0, Buffer.concat([setting(4, 10), setting(5, 20_000)])));
-  await peer.next(types.settings);
-  await peer.next(types.settings); // the second one takes note of those of the peer
+  await peer.tell(setting(4, 10), setting(5, 20_000));
   const request = new Request(client);
   const body = Buffer.alloc(70_000, "abcdefg");
   request.stream.send(body.subarray(0, 30_000), false);
@@ -230,9 +235,7 @@ test("a body is sent as the peer has room for it, and a stream that is reset sen
 
 test("requests wait for a peer that takes one at a time", async (t) => {
   const { client, peer } = await connected(t);
-  peer.write(frameOf(types.settings, 0, 0, setting(3, 1)));
-  await peer.next(types.settings);
-  await peer.next(types.settings);
+  await peer.tell(setting(3, 1));
   const requests = ["a", "b", "c", "d"].map((path) => new Request(client, path));
   for (const [at, request] of requests.entries()) request.stream.send(Buffer.from(`${at}`), true);
   requests[1]!.stream.reset();
@@ -295,9 +298,7 @@ test("a peer that goes away answers what it names, and takes nothing new", async
 test("streams that wait for room end when nothing new is begun", async (t) => {
   for (const goes of ["here", "there"]) {
     const { client, peer, ended } = await connected(t);
-    peer.write(frameOf(types.settings, 0, 0, setting(3, 1)));
-    await peer.next(types.settings);
-    await peer.next(types.settings);
+    await peer.tell(setting(3, 1));
     const [first, second] = [new Request(client), new Request(client)];
     await peer.next(types.headers);
     if (goes === "here") client.drain();
@@ -340,9 +341,7 @@ test("a window that shrinks below nothing is opened before more is sent", async 
 
 test("streams end with the connection; those that waited for room were not begun", async (t) => {
   const { client, peer, ended } = await connected(t);
-  peer.write(frameOf(types.settings, 0, 0, setting(3, 1)));
-  await peer.next(types.settings);
-  await peer.next(types.settings);
+  await peer.tell(setting(3, 1));
   const [first, second] = [new Request(client), new Request(client)];
   await peer.next(types.headers);
   peer.socket.destroy();

@@ -5,7 +5,7 @@
  *
  * Source: RFC 9113.
  */
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { FieldsReader, type HeaderFields } from "./hpack.ts";
 
 const errorCodes = { none: 0, refused: 7, cancel: 8 } as const;
@@ -94,7 +94,7 @@ export interface OpenStream {
 }
 
 export class Http2Client {
-  readonly #socket: Socket;
+  readonly #socket: Duplex;
   readonly #handler: ConnectionHandler;
   readonly #fields = new FieldsReader();
   readonly #streams = new Map<number, Stream>();
@@ -122,7 +122,7 @@ export class Http2Client {
   #isOver = false;
 
   /** Takes a socket that is connected. */
-  constructor(socket: Socket, handler: ConnectionHandler) {
+  constructor(socket: Duplex, handler: ConnectionHandler) {
     this.#socket = socket;
     this.#handler = handler;
     socket.on("data", (bytes: Buffer) => this.#take(bytes));
