@@ -156,7 +156,7 @@ async function replaySet(domain: string, set: ScenarioSet, selection: Selection,
   return tally;
 }
 
-/** How often scenarios in which only the order of managers differs are replayed again. */
+/** The number of times that scenarios are replayed again in which only the order of managers differs. */
 const repetitionsMax = 5;
 
 /** Whether scenarios failed, and each of them only by the order of managers. */
