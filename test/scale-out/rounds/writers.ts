@@ -14,17 +14,19 @@ export interface ObjectBody {
 
 /** The number of calls of each kind among 100. */
 const weights: readonly (readonly [CallKind, number])[] = [
-  ["get", 26],
-  ["list", 8],
-  ["create", 15],
+  ["get", 14],
+  ["list", 5],
+  ["create", 12],
   ["update", 21],
-  ["patch", 12],
-  ["apply", 8],
+  ["patch", 24],
+  ["apply", 14],
   ["delete", 10],
 ];
 
 const pageSize = 5;
 const timeoutMs = 6000;
+/** The longest time for which a client asks others when a server has failed. */
+const avoidedMsMax = 8000;
 
 interface Request {
   readonly kind: CallKind;
@@ -77,7 +79,9 @@ export class Writer {
       (error: unknown): Answered => ({ status: 0, reason: String(error) }),
     );
     const end = nowMicros();
-    if (answered.status === 0 || answered.status >= 500) target.avoidedUntil = end + 1_000_000;
+    // A client that soon asks again a server that does not answer waits most of the time, and writes little.
+    if (answered.status === 0 || answered.status >= 500)
+      target.avoidedUntil = end + between(this.#random, 1000, avoidedMsMax) * 1000;
     this.calls.push({ client: this.#id, server: target.name, begin, end, ...request, ...answered });
     if (request.kind !== "list") this.#learn(request.key, answered);
   }
