@@ -6,13 +6,14 @@
 /** The folders of `src/` in order, each with the folders that it may import besides itself. */
 export const layers: Readonly<Record<string, readonly string[]>> = {
   std: [],
+  http2: ["std"],
   meta: ["std"],
   schema: ["std", "meta"],
   codec: ["std", "meta", "schema"],
   cel: ["std", "meta", "schema"],
   apply: ["std", "meta", "schema"],
   api: ["std", "meta", "schema"],
-  storage: ["std", "codec"],
+  storage: ["std", "http2", "codec"],
   encryption: ["std", "meta", "codec", "storage"],
   client: ["std", "meta", "api"],
   egress: ["std", "meta", "codec", "api"],
@@ -43,7 +44,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "admission",
   ],
   publication: ["std", "meta", "schema", "codec", "api", "registry", "http"],
-  transport: ["std", "meta", "http"],
+  transport: ["std", "http2", "meta", "http"],
   controllers: ["std", "meta", "cel", "api", "client"],
   simulation: ["std", "meta", "api", "client"],
   server: [
@@ -94,7 +95,7 @@ export const guardedModules: Readonly<Record<string, readonly string[]>> = {
   "node:sqlite": ["storage"],
   "node:http": ["transport", "egress"],
   "node:https": ["transport", "egress", "testing"],
-  "node:http2": ["transport", "egress", "storage"],
+  "node:http2": ["egress"],
   "node:async_hooks": [],
 };
 

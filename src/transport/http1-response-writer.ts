@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import type { BodyStream, StreamSink } from "#http/api-request.ts";
-import { ChannelSink, onceTaken } from "./channel-sink.ts";
+import { ChannelSink, onceTaken, whenDrained } from "./channel-sink.ts";
 import { endUnread } from "./end-unread.ts";
 import type { Http1Exchange } from "./http1-server.ts";
 import type { Message } from "./incoming-request.ts";
@@ -118,6 +118,10 @@ export class Http1ResponseWriter implements ResponseWriter {
 
   get blocked(): boolean {
     return this.#socket.writableNeedDrain;
+  }
+
+  whenDrained(settled: (hasDrained: boolean) => void): () => void {
+    return whenDrained(this.channel, settled);
   }
 
   onTaken(callback: () => void): void {

@@ -7,14 +7,7 @@
  */
 import { constants } from "node:crypto";
 import type { Log } from "#std/log.ts";
-import type { IncomingMessage } from "node:http";
-import {
-  constants as http2,
-  type IncomingHttpHeaders,
-  performServerHandshake,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from "node:http2";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import {
@@ -25,6 +18,10 @@ import {
   type TLSSocket,
   type TlsOptions,
 } from "node:tls";
+import { FieldNames } from "#http2/hpack-writer.ts";
+import { OutBuffers } from "#http2/out-buffers.ts";
+import { ServerSession } from "#http2/server-session.ts";
+import type { ServerStream } from "#http2/server-stream.ts";
 import { badRequest } from "#meta/status-error.ts";
 import { userAnonymous } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
@@ -210,7 +207,7 @@ class Connection implements Peer {
   readonly socket: TLSSocket;
   readonly reader: SocketReader;
   /** The session of an HTTP/2 connection. */
-  session: ServerHttp2Session | undefined;
+  session: ServerSession | undefined;
   readonly remoteAddress: string;
   /** The chains of client certificates; present when certificates are requested. */
   readonly #chains: CertificateChains | undefined;
@@ -240,11 +237,10 @@ class Connection implements Peer {
    * initial size, in each stream and in all together.
    */
   widen(): void {
-    const { streamWindowBytes, concurrentStreams } = this.#limits;
-    if (this.#isWide || this.session === undefined || this.session.destroyed) return;
+    if (this.#isWide || this.session === undefined) return;
     this.#isWide = true;
-    this.session.settings({ initialWindowSize: streamWindowBytes });
-    this.session.setLocalWindowSize(streamWindowBytes * concurrentStreams);
+    const { streamWindowBytes, concurrentStreams } = this.#limits;
+    this.session.widen(streamWindowBytes, streamWindowBytes * concurrentStreams);
   }
 
   identify(user: string, plane: string): OwnerBound | undefined {
@@ -320,6 +316,10 @@ class TlsListener implements Listener {
   readonly #turns: ReadTurns;
   readonly #finished = (): void => this.#finish();
   readonly #excess: ConnectionParts["refused"] = (bound, of) => this.#options.connectionRefused?.(bound, of);
+  readonly #buffers = new OutBuffers();
+  readonly #names = new FieldNames();
+  #dateSeconds = Number.NaN;
+  #dateText = "";
   #isListening = false;
   #stopping = false;
   /** Whether a stream that begins ends at once. */
@@ -460,39 +460,42 @@ class TlsListener implements Listener {
   }
 
   #serveHttp2(connection: Connection): void {
-    const limits = this.#limits;
-    const session = performServerHandshake(connection.socket, {
-      maxHeaderListPairs: 2 * limits.headerCount,
-      settings: {
-        enablePush: false,
-        maxConcurrentStreams: limits.concurrentStreams,
-        // The limit is longer than the served one, so that a client that exceeds that gets an answer; above this limit
-        // Node resets the stream.
-        maxHeaderListSize: limits.headerBytes * 1.5,
-      },
-    });
-    connection.session = session;
-    session.on("error", ignore);
-    connection.reader.sample(() => session.destroy(undefined, http2.NGHTTP2_ENHANCE_YOUR_CALM));
-    const used = this.#endIdle(connection, session);
+    const { socket, reader } = connection;
+    const { concurrentStreams, headerBytes, headerCount } = this.#limits;
+    let used = ignore;
     const finished = (): void => {
       used();
       this.#finish();
     };
-    session.on("stream", (stream, headers, _flags, rawHeaders) => {
-      // The declared type of the fourth argument is out of date: it is the list of names and values.
-      this.#http2(connection, stream, headers, rawHeaders as unknown as readonly string[], finished);
-    });
-    // Without this, Node would read and drop everything that still arrives, without a time limit.
-    connection.socket.once("finish", () => closeSoon(connection.socket, connection.reader, this.#options.clock));
+    const session = new ServerSession(
+      socket,
+      {
+        streamsMax: concurrentStreams,
+        // The limits are longer than the served ones, so that a client that exceeds these gets an answer; above the limits
+        // here the stream is reset.
+        headerBytesMax: headerBytes * 1.5,
+        fieldsMax: 2 * headerCount,
+        buffers: this.#buffers,
+        names: this.#names,
+        now: () => this.#options.clock.monotonic(),
+      },
+      {
+        request: (stream) => this.#http2(connection, stream, finished),
+        took: (bytes) => reader.took(bytes),
+        lost: () => this.#lost(socket),
+      },
+    );
+    connection.session = session;
+    used = this.#endIdle(connection, session);
+    // Without this, everything that still arrives would be read and dropped, without a time limit.
+    socket.once("finish", () => closeSoon(socket, reader, this.#options.clock));
     if (this.#stopping) session.close();
   }
 
   /**
-   * Closes a session that is idle for a while; call the returned function at the end of each request. Node's own timer
-   * outlives its session and keeps its memory until it fires.
+   * Closes a session that is idle for a while; call the returned function at the end of each request.
    */
-  #endIdle(connection: Connection, session: ServerHttp2Session): () => void {
+  #endIdle(connection: Connection, session: ServerSession): () => void {
     const { clock } = this.#options;
     const { idleMs, stallMs } = this.#limits;
     let usedMs = clock.monotonic();
@@ -572,46 +575,44 @@ class TlsListener implements Listener {
     this.#serve(connection, new Exchange(incoming, writer, this.#settings, connection.exchanges, this.#finished));
   }
 
-  #http2(
-    connection: Connection,
-    stream: ServerHttp2Stream,
-    headers: IncomingHttpHeaders,
-    rawHeaders: readonly string[],
-    finished: () => void,
-  ): void {
-    stream.on("error", ignore);
+  #http2(connection: Connection, stream: ServerStream, finished: () => void): void {
+    const { headers, fields } = stream;
     connection.reader.tookRequest();
     const url = headers[":path"] ?? "";
     const target = splitTarget(url);
     if (target === undefined || url === "") {
-      stream.respond({ ":status": 400, "content-type": "text/plain; charset=utf-8" });
-      stream.end("400 Bad Request");
+      stream.respond([":status", "400", "content-type", "text/plain; charset=utf-8"], false);
+      stream.end(Buffer.from("400 Bad Request"));
       return;
     }
-    const message = new Http2Message(stream, headers, rawHeaders, {
-      release: () => connection.widen(),
-      took: (bytes) => connection.reader.tookBody(bytes),
-    });
+    const message = new Http2Message(stream, () => connection.widen());
     const head = {
       method: headers[":method"] ?? "GET",
       url,
       target,
       protocol: "HTTP/2.0",
       receivedMs: this.#options.clock.now(),
-      refusal: headProblem(url, rawHeaders, this.#limits),
+      refusal: headProblem(url, fields, this.#limits),
     } as const;
     const incoming = new IncomingRequest(head, connection, message, this.#dependencies);
-    const writer = new Http2ResponseWriter(stream, incoming, connection.reader);
+    const writer = new Http2ResponseWriter(stream, this.#date);
     const exchange = new Exchange(incoming, writer, this.#settings, connection.exchanges, finished);
-    // Node's table of streams keeps some ended streams in memory until the next full collection, so they must not
-    // reference the request.
-    let open: Exchange | undefined = exchange;
-    stream.on("close", () => {
-      open?.lost();
-      open = undefined;
-    });
+    stream.onClose = () => {
+      writer.closed();
+      exchange.lost();
+    };
     this.#serve(connection, exchange);
   }
+
+  /** Returns the time of answers, in seconds. */
+  readonly #date = (): string => {
+    const seconds = Math.floor(this.#options.clock.now() / 1000);
+    if (seconds !== this.#dateSeconds) {
+      this.#dateSeconds = seconds;
+      this.#dateText = new Date(seconds * 1000).toUTCString();
+    }
+    return this.#dateText;
+  };
 
   #serve(connection: Connection, exchange: Exchange): void {
     this.#requests++;
@@ -643,7 +644,7 @@ class TlsListener implements Listener {
       if (session === undefined) exchange.send(reply, this.#stopping || isLast);
       else {
         exchange.send(reply, false);
-        if ((reply.closeConnection === true || isExcess) && !session.closed) session.close();
+        if (reply.closeConnection === true || isExcess) session.close();
       }
       if (this.#endsStreams) exchange.endStream();
     } catch (error) {

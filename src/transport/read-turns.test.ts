@@ -4,7 +4,6 @@ import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
-import { quietBytes, sampleMs, samplesMax, unaccountedBytesMax } from "./frame-samples.ts";
 import { ownerOf } from "./owner.ts";
 import {
   connectionBytesMax,
@@ -94,22 +93,6 @@ test("of many that always have more, a few read in a turn, and each has its turn
   assert.ok(Math.max(...counts) - Math.min(...counts) <= 2, String(counts));
   for (const { socket } of all) socket.emit("close");
   assert.equal(turns.waiting, 0);
-});
-
-test("of many that read what nobody sees a few read in a turn, until there is nothing to read", async () => {
-  const turns = new ReadTurns(new FakeClock());
-  const all = many(turns, 5 * readersMax, "user");
-  for (const { reader } of all) {
-    reader.sample(() => assert.fail("it was closed"));
-    reader.meter();
-  }
-  for (let count = 0; count < 20; count++) {
-    await turn();
-    assert.equal(countReading(all), readersMax);
-    for (const { socket } of all) if (socket.reads) socket.bytesRead += connectionBytesMax;
-  }
-  for (let count = 0; count < 10; count++) await turn();
-  assert.equal(countReading(all), all.length);
 });
 
 test("of many connections of nobody known, the newest read, and a batch of the others in turn", () => {
@@ -256,79 +239,6 @@ test("connections of nobody known never all read", () => {
   all.push(...many(turns, 500));
   for (let batch = 0; batch < 100; batch++) clock.advance(batchMs);
   assert.ok(countReading(all) <= activeUnauthenticatedMax + batchOfUnauthenticatedMax, `${countReading(all)} read`);
-});
-
-test("HTTP/2 connections that read what no event shows have turns, and are closed once it is much", async () => {
-  const clock = new FakeClock();
-  const turns = new ReadTurns(clock);
-  const abused = new Set<Opened>();
-  const all = many(turns, samplesMax, "user");
-  const idle = many(turns, samplesMax, "user");
-  for (const one of [...all, ...idle]) one.reader.sample(() => abused.add(one));
-  clock.advance(2 * sampleMs);
-  for (const { socket } of all) socket.bytesRead += quietBytes;
-  clock.advance(2 * sampleMs);
-  assert.equal(countReading(all), 0);
-  assert.equal(countReading(idle), idle.length);
-  for (let count = 0; count < 2000 && abused.size < all.length; count++) {
-    await turn();
-    assert.ok(countReading(all) <= readersMax);
-    for (const { socket } of all) if (socket.reads) socket.bytesRead += connectionBytesMax;
-  }
-  assert.equal(abused.size, all.length);
-  for (const { socket } of all) assert.ok(socket.bytesRead < 2 * unaccountedBytesMax, String(socket.bytesRead));
-  assert.ok(idle.every((one) => !abused.has(one)));
-});
-
-test("bodies, requests and what is said of bytes that were sent are no flood of frames", () => {
-  const clock = new FakeClock();
-  const turns = new ReadTurns(clock);
-  let abuses = 0;
-  const all = many(turns, 3, "user");
-  for (const { reader } of all) reader.sample(() => abuses++);
-  const [body, requests, reads] = all as [Opened, Opened, Opened];
-  for (let count = 0; count < 1000; count++) {
-    body.socket.bytesRead += 20_000;
-    body.reader.tookBody(19_000);
-    requests.socket.bytesRead += 20 * 400;
-    for (let request = 0; request < 20; request++) requests.reader.tookRequest();
-    reads.socket.bytesWritten += 1_000_000;
-    reads.socket.bytesRead += 30_000;
-    clock.advance(sampleMs);
-    // A turn counts the bytes that were read, and no turn passes here.
-    if (requests.reader.waitingNode === undefined && reads.reader.waitingNode === undefined) continue;
-    for (const { reader } of all) assert.equal(reader.frames?.isMetered, false);
-  }
-  assert.equal(abuses, 0);
-});
-
-test("bodies that come after their requests, and are read long after they came, are no flood of frames", async () => {
-  const clock = new FakeClock();
-  const turns = new ReadTurns(clock);
-  const { reader, socket } = open(turns, "user");
-  reader.sample(() => assert.fail("it was closed"));
-  for (let round = 0; round < 20; round++) {
-    socket.bytesRead += 20 * 100;
-    for (let request = 0; request < 20; request++) reader.tookRequest();
-    clock.advance(sampleMs);
-    for (let count = 0; count < 40; count++) {
-      socket.bytesRead += 50_000;
-      clock.advance(sampleMs);
-      await turn();
-    }
-    reader.tookBody(40 * 50_000);
-  }
-});
-
-test("pings of a connection that is idle for days are forgiven", () => {
-  const clock = new FakeClock();
-  const turns = new ReadTurns(clock);
-  const { reader, socket } = open(turns, "user");
-  reader.sample(() => assert.fail("it was closed"));
-  for (let count = 0; count < 20_000; count++) {
-    socket.bytesRead += 60;
-    clock.advance(sampleMs);
-  }
 });
 
 test("the connections of a user are no burden for those of others", () => {

@@ -1,7 +1,7 @@
 /**
  * Decides which connections read in a turn of the event loop, and how much. Node reads a socket for as long as it has
  * bytes, and all sockets that have some, before anything else happens: thousands that send as fast as they can would
- * leave no time for others. Reading stops and starts at the handle of a socket, for four reasons:
+ * leave no time for others. Reading stops and starts at the handle of a socket, for three reasons:
  *
  * - A connection took its share of a turn, or comes when the turn's share of all is used up. It goes on when those that
  *   stopped before it have had their turn, a few in each.
@@ -9,8 +9,6 @@
  *   so that a burst of all of them comes in batches, and everybody else's requests between these. Those of a user all read
  *   once all were idle in their turns, until they bring much at once.
  * - Nobody wants what comes: the body of a request that nobody asked for.
- * - An HTTP/2 connection brings frames that belong to no request or body (`frame-samples.ts`). It has its turn with those
- *   that stopped, and is closed when it goes on.
  *
  * Hot path: up to `connectionBytesMax` nothing is done but counting.
  */
@@ -18,7 +16,6 @@ import type { Socket } from "node:net";
 import type { Clock } from "#std/clock.ts";
 import { LinkedList, type Node } from "#std/linked-list.ts";
 import { Tally } from "#std/tally.ts";
-import { type FrameAccount, FrameSamples, type SampledConnection } from "./frame-samples.ts";
 import type { Owner, OwnerBound, OwnerLimits } from "./owner.ts";
 
 /** The maximum bytes that one connection reads in a turn: about as much as Node reads at once. */
@@ -112,7 +109,7 @@ const newGroup = (activeMax: number, batchMax: number, dispose?: () => void): Gr
 const sizeOf = ({ active, batch, queued }: Group): number => active.size + batch.size + queued.size;
 
 /** The reading of one connection. */
-export class SocketReader implements SampledConnection {
+export class SocketReader {
   readonly #turns: ReadTurns;
   /** The socket below TLS. */
   readonly #socket: Socket;
@@ -125,9 +122,6 @@ export class SocketReader implements SampledConnection {
   listNode: Node<SocketReader> | undefined;
   /** The node in the list of readers that wait for their turn. */
   waitingNode: Node<SocketReader> | undefined;
-  /** The account of read bytes on an HTTP/2 connection. */
-  frames: FrameAccount | undefined;
-  #abused: (() => void) | undefined;
   /** The plane of the user; empty outside of planes, and while the user is not known. */
   plane = "";
   #isHeld = false;
@@ -148,39 +142,9 @@ export class SocketReader implements SampledConnection {
     else this.#turns.took(this, bytes);
   }
 
-  /**
-   * Watches the bytes that an HTTP/2 connection reads from now on; `abuse` is called when too many of them are useless.
-   */
-  sample(abuse: () => void): void {
-    if (this.#isClosed) return;
-    this.#abused = abuse;
-    this.frames = this.#turns.sample(this);
-  }
-
-  /** Called when the connection read too many useless bytes. */
-  abuse(): void {
-    this.#abused?.();
-    this.close();
-  }
-
-  /** Records bytes of a body on an HTTP/2 connection. */
-  tookBody(bytes: number): void {
-    this.frames?.tookBody(bytes);
-    this.took(bytes);
-  }
-
   /** Records that a request has arrived. */
   tookRequest(): void {
-    this.frames?.tookRequest();
     this.took(requestBytes);
-  }
-
-  /**
-   * Makes the connection read in turns: its client may continue to send what it was told to stop, and HTTP/2 reads that
-   * without an event.
-   */
-  meter(): void {
-    if (!this.#isClosed) this.#turns.meter(this);
   }
 
   /** Records that a whole request has arrived and was answered. */
@@ -269,8 +233,6 @@ export class ReadTurns {
   #bytes = 0;
   #isAwaited = false;
   readonly #waiting = new LinkedList<SocketReader>();
-  /** Connections under observation whose turn it is. */
-  #metered: SocketReader[] = [];
   readonly #next = (): void => this.#advance();
   /** The connections in the TLS handshake, and those without a known user. */
   readonly #handshaking = newGroup(activeUnauthenticatedMax, batchOfHandshakesMax);
@@ -281,11 +243,9 @@ export class ReadTurns {
   readonly #planes = new Tally();
   /** The groups in which not all members may read. */
   readonly #rotating = new Set<Group>();
-  readonly #samples: FrameSamples;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#samples = new FrameSamples(clock);
   }
 
   /** Returns the reading of a new connection. */
@@ -314,15 +274,6 @@ export class ReadTurns {
     reader.bytes += bytes;
     this.#count(reader, bytes);
     if (reader.bytes >= connectionBytesMax || this.#bytes >= turnBytesMax) this.#wait(reader);
-  }
-
-  sample(reader: SocketReader): FrameAccount {
-    return this.#samples.open(reader);
-  }
-
-  meter(reader: SocketReader): void {
-    if (reader.frames !== undefined) reader.frames.isMetered = true;
-    this.#wait(reader);
   }
 
   join(reader: SocketReader, { account, plane }: Owner, limits: OwnerLimits): OwnerBound | undefined {
@@ -354,7 +305,6 @@ export class ReadTurns {
   leave(reader: SocketReader): void {
     if (reader.waitingNode !== undefined) this.#waiting.remove(reader.waitingNode);
     reader.waitingNode = undefined;
-    if (reader.frames !== undefined) this.#samples.leave(reader.frames);
     this.#leaveGroup(reader);
     if (reader.plane !== "") this.#planes.add(reader.plane, -1);
     this.#count(reader, requestBytes);
@@ -406,28 +356,16 @@ export class ReadTurns {
     this.#isAwaited = false;
     this.#round++;
     this.#bytes = 0;
-    for (const reader of this.#metered) this.#look(reader);
-    this.#metered = [];
     for (let bytesLeft = turnBytesMax; bytesLeft > 0; ) {
       const reader = this.#waiting.first;
       if (reader?.waitingNode === undefined) break;
       this.#waiting.remove(reader.waitingNode);
       reader.waitingNode = undefined;
       reader.start();
-      const isMetered = reader.frames?.isMetered === true;
-      if (isMetered) this.#metered.push(reader);
       // The connection may bring as many bytes as it did before it stopped.
-      bytesLeft -= isMetered ? connectionBytesMax : Math.min(connectionBytesMax, Math.max(requestBytes, reader.bytes));
+      bytesLeft -= Math.min(connectionBytesMax, Math.max(requestBytes, reader.bytes));
     }
-    if (this.#waiting.size > 0 || this.#metered.length > 0) this.#await();
-  }
-
-  /** Checks an observed connection after its turn: it reads freely again if it had few bytes to read. */
-  #look(reader: SocketReader): void {
-    const { frames, waitingNode } = reader;
-    if (frames === undefined || reader.isClosed || waitingNode !== undefined) return;
-    if (frames.isBusy()) this.#wait(reader);
-    else frames.isMetered = false;
+    if (this.#waiting.size > 0) this.#await();
   }
 
   #enter(reader: SocketReader, group: Group): void {

@@ -1,15 +1,13 @@
-/** The request body as Node's server provides it, for either protocol. */
+/** The request body of HTTP/1.1, as Node's server provides it. */
 import type { Readable } from "node:stream";
 import type { BodyReader, BodyStream } from "#http/api-request.ts";
 
 /** The connection that brings a body. */
-export interface BodySource {
+interface BodySource {
   /** Resumes the reading of the body, which is requested now. */
-  release?(): void;
+  release(): void;
   /** Pauses the reading of the body. */
-  hold?(): void;
-  /** Called when `bytes` bytes of the body have arrived. */
-  took?(bytes: number): void;
+  hold(): void;
 }
 
 export class ReadableBody implements BodyStream {
@@ -28,12 +26,11 @@ export class ReadableBody implements BodyStream {
     const source = this.#source;
     // The listeners stay, because removing them costs more than they do.
     readable.on("data", (piece: Buffer) => {
-      source.took?.(piece.length);
       this.#reader?.take(piece);
     });
     readable.on("end", () => this.#take()?.end());
     readable.on("close", () => this.#take()?.lost());
-    source.release?.();
+    source.release();
   }
 
   /** Detaches the reader, which gets no further events, and returns it. */
@@ -55,6 +52,6 @@ export class ReadableBody implements BodyStream {
     // Afterwards, the code that answers decides about the rest of the body.
     if (this.#take() === undefined) return;
     this.#readable.pause();
-    this.#source.hold?.();
+    this.#source.hold();
   }
 }

@@ -263,26 +263,18 @@ export class Exchange {
    * Waits until the peer has caught up. Returns false when the peer closed the connection or read nothing for too long.
    */
   #untilDrained(): Promise<boolean> {
-    const { channel } = this.#writer;
     return new Promise((resolve) => {
       const settle = (caughtUp: boolean): void => {
-        channel.off("drain", drain);
-        channel.off("close", close);
-        cancel();
-        resolve(caughtUp);
-      };
-      const drain = (): void => settle(true);
-      const close = (): void => settle(false);
-      const { clock, stallMs } = this.#settings;
-      const cancelStall = clock.after(stallMs, close);
-      // A request that waits for its client does not use the event loop.
-      const cancelSeats = clock.after(slowMs, () => this.request.seats?.end());
-      const cancel = (): void => {
+        cancelDrain();
         cancelStall();
         cancelSeats();
+        resolve(caughtUp);
       };
-      channel.on("drain", drain);
-      channel.on("close", close);
+      const { clock, stallMs } = this.#settings;
+      const cancelDrain = this.#writer.whenDrained(settle);
+      const cancelStall = clock.after(stallMs, () => settle(false));
+      // A request that waits for its client does not use the event loop.
+      const cancelSeats = clock.after(slowMs, () => this.request.seats?.end());
     });
   }
 

@@ -2,12 +2,9 @@
  * The destination of a reply: one exchange of one protocol. Implementations: `Http1ResponseWriter`,
  * `Http2ResponseWriter`, `WebSocketResponseWriter`.
  */
-import type { Writable } from "node:stream";
 import type { StreamSink, Tunnel } from "#http/api-request.ts";
 
 export interface ResponseWriter {
-  /** Emits `drain` when there is space again, and `close`. */
-  readonly channel: Writable;
   /** Whether the peer can no longer be reached, or the reply has ended. */
   readonly gone: boolean;
   /** Sends only the head; the body follows piece by piece. `length` is -1 when it is not known. */
@@ -25,6 +22,11 @@ export interface ResponseWriter {
   destroy(): void;
   /** Whether bytes wait for a peer that does not read them. */
   readonly blocked: boolean;
+  /**
+   * Calls back once when there is space again (true), or the connection has closed (false). The returned function cancels
+   * it. Only one may wait.
+   */
+  whenDrained(settled: (hasDrained: boolean) => void): () => void;
   /** Calls back when the peer has received all written bytes, or has closed. */
   onTaken(callback: () => void): void;
 }

@@ -5,7 +5,7 @@ import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import { binaryFrame, closedNormally, closeFrame, pongFrame, WebSocketReader } from "#std/websocket.ts";
 import type { StreamSink, Tunnel } from "#http/api-request.ts";
-import { ChannelSink, onceTaken } from "./channel-sink.ts";
+import { ChannelSink, onceTaken, whenDrained } from "./channel-sink.ts";
 import { type Handshake, textFrames } from "./websocket.ts";
 import { endUnread } from "./end-unread.ts";
 import type { SocketReader } from "./read-turns.ts";
@@ -146,6 +146,10 @@ export class WebSocketResponseWriter implements ResponseWriter {
 
   get blocked(): boolean {
     return this.channel.writableNeedDrain;
+  }
+
+  whenDrained(settled: (hasDrained: boolean) => void): () => void {
+    return whenDrained(this.channel, settled);
   }
 
   onTaken(callback: () => void): void {

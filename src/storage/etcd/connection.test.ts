@@ -7,10 +7,11 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { frameOf } from "#http2/frames-for-tests.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { EtcdError, type EtcdErrorKind } from "./client.ts";
 import { MemberConnection } from "./connection.ts";
-import { begin, emptyAnswer, FakeMember, type FakeCall, frameOf, framed, refuse, reply } from "./fake-member.ts";
+import { begin, emptyAnswer, FakeMember, type FakeCall, framed, refuse, reply } from "./fake-member.ts";
 import { readRangeAnswer, RequestWriter } from "./messages.ts";
 
 const requests = new RequestWriter();

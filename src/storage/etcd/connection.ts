@@ -9,8 +9,8 @@ import { connect as connectTls, type SecureContextOptions, type TLSSocket } from
 import type { Clock } from "#std/clock.ts";
 import { EtcdError } from "./client.ts";
 import { type CallHandler, type CallOwner, GrpcCall, type OpenCall, problemOf } from "./grpc-call.ts";
-import { encodeFields } from "./hpack.ts";
-import { Http2Client } from "./http2-client.ts";
+import { encodeFields } from "#http2/kept-fields.ts";
+import { Http2Client } from "#http2/client.ts";
 import { readStatusError } from "./status.ts";
 
 /** The time in which a member must take a connection, with TLS. */

@@ -79,16 +79,6 @@ export function framed(message: Buffer): Buffer {
   return Buffer.concat([head, message]);
 }
 
-/** Writes a frame of HTTP/2 (RFC 9113, section 4.1). */
-export function frameOf(type: number, flags: number, id: number, payload: Buffer = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(id, 5);
-  return Buffer.concat([head, payload]);
-}
-
 /** Writes a message with `write`, which writes the last field first. */
 export function messageOf(write: (writer: ProtobufWriter) => void): Buffer {
   const writer = new ProtobufWriter();

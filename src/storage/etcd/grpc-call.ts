@@ -6,8 +6,8 @@
  */
 import { oneLine } from "#std/printable.ts";
 import type { EtcdError } from "./client.ts";
-import type { HeaderFields } from "./hpack.ts";
-import type { Http2Client, OpenStream, StreamHandler } from "./http2-client.ts";
+import type { HeaderFields } from "#http2/kept-fields.ts";
+import type { Http2Client, OpenStream, StreamHandler } from "#http2/client.ts";
 import { frameHeadLength } from "./messages.ts";
 
 /** The maximum bytes of a message. Callers that read many values ask for fewer when an answer is longer. */

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { duplexPair } from "node:stream";
 import { test } from "node:test";
 import { type Random, seededRandom } from "#std/random.ts";
-import { frameOf } from "./fake-member.ts";
-import { encodeFields } from "./hpack.ts";
-import { Http2Client } from "./http2-client.ts";
+import { frameOf } from "./frames-for-tests.ts";
+import { encodeFields } from "./kept-fields.ts";
+import { Http2Client } from "./client.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? 1);
 const runs = Number(process.env["FUZZ_RUNS"] ?? 2000);

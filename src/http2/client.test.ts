@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
-import { frameOf } from "./fake-member.ts";
-import { encodeFields, type HeaderFields } from "./hpack.ts";
-import { Http2Client, type OpenStream } from "./http2-client.ts";
+import { frameOf } from "./frames-for-tests.ts";
+import { encodeFields, type HeaderFields } from "./kept-fields.ts";
+import { Http2Client, type OpenStream } from "./client.ts";
 
 const types = {
   data: 0,

@@ -6,31 +6,24 @@
  * Source: RFC 9113.
  */
 import type { Duplex } from "node:stream";
-import { FieldsReader, type HeaderFields } from "./hpack.ts";
+import {
+  defaultWindow,
+  errorCodes,
+  flags,
+  frameBytesMax,
+  frameTypes,
+  headLength,
+  kindOf,
+  numberOf,
+  preface,
+  settings,
+  streamIdMax,
+  windowMax,
+  writeHead,
+} from "./frames.ts";
+import { FieldsReader, type HeaderFields } from "./kept-fields.ts";
 
-const errorCodes = { none: 0, refused: 7, cancel: 8 } as const;
-
-const frameTypes = {
-  data: 0,
-  headers: 1,
-  reset: 3,
-  settings: 4,
-  push: 5,
-  ping: 6,
-  goAway: 7,
-  windowUpdate: 8,
-  continuation: 9,
-} as const;
-const flags = { endStream: 1, ack: 1, endHeaders: 4, padded: 8, priority: 32 } as const;
-const settings = { tableSize: 1, push: 2, streamsMax: 3, window: 4, frameSize: 5, headerBytes: 6 } as const;
-
-const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-const headLength = 9;
-const defaultWindow = 65_535;
-const windowMax = 2 ** 31 - 1;
 const nothing: Buffer = Buffer.alloc(0);
-/** The bytes of the longest frame that a peer may send, and those that it takes if it does not say more. */
-const frameBytesMax = 16_384;
 /** The bytes of answers that a peer may send, on a stream and on all of them, before they are read. */
 const windowBytes = 16 * 1024 * 1024;
 const headerBytesMax = 16 * 1024;
@@ -38,7 +31,6 @@ const headerBytesMax = 16 * 1024;
 const keptOutBytes = 64 * 1024;
 /** The bytes that may wait until the peer takes them. */
 const waitingBytesMax = 128 * 1024 * 1024;
-const lastStreamId = 2 ** 31 - 1;
 
 /** Takes what comes on a stream. */
 export interface StreamHandler {
@@ -198,7 +190,7 @@ export class Http2Client {
     this.#streams.set(stream.id, stream);
     // Headers of calls are shorter than any peer's frames.
     this.#frame(frameTypes.headers, flags.endHeaders, stream.id, headers);
-    if (this.#nextId > lastStreamId) this.#goAway();
+    if (this.#nextId > streamIdMax) this.#goAway();
   }
 
   #send(stream: Stream, bytes: Buffer, isEnd: boolean): void {
@@ -273,10 +265,7 @@ export class Http2Client {
       this.#out = longer;
     }
     const out = this.#out;
-    out.writeUIntBE(payload.length, start, 3);
-    out[start + 3] = type;
-    out[start + 4] = flag;
-    out.writeUInt32BE(id, start + 5);
+    writeHead(out, start, payload.length, kindOf(type, flag), id);
     out.set(payload, start + headLength);
     this.#outBytes = end;
     if (this.#isFlushPlanned) return;
@@ -336,7 +325,7 @@ export class Http2Client {
       this.#rest = bytes;
       return;
     }
-    const id = bytes.readUInt32BE(5) & lastStreamId;
+    const id = bytes.readUInt32BE(5) & streamIdMax;
     this.#data = { id, flag, left: headLength + bytes.readUIntBE(0, 3) - bytes.length };
     this.#takeData(id, 0, bytes.subarray(headLength));
   }
@@ -353,7 +342,7 @@ export class Http2Client {
   #takeFrame(bytes: Buffer, at: number, end: number): void {
     const type = bytes[at + 3]!;
     const flag = bytes[at + 4]!;
-    const id = bytes.readUInt32BE(at + 5) & lastStreamId;
+    const id = bytes.readUInt32BE(at + 5) & streamIdMax;
     const payload = bytes.subarray(at + headLength, end);
     if (!this.#hasSettings && type !== frameTypes.settings) return this.#break("it does not speak HTTP/2");
     if (this.#block !== undefined && type !== frameTypes.continuation)
@@ -488,7 +477,7 @@ export class Http2Client {
   /** Takes the notice that the peer does nothing about streams after the last that it names. */
   #takeGoAway(id: number, payload: Buffer): void {
     if (id !== 0 || payload.length < 8) return this.#break("the notice of its end is malformed");
-    const last = payload.readUInt32BE(0) & lastStreamId;
+    const last = payload.readUInt32BE(0) & streamIdMax;
     const code = payload.readUInt32BE(4);
     this.#goAway();
     for (const stream of this.#streams.values()) if (stream.id > last) this.#close(stream, true);
@@ -532,11 +521,4 @@ export class Http2Client {
       for (const stream of [...this.#streams.values(), ...this.#queue.keys()]) this.#close(stream, stream.id === 0);
     });
   }
-}
-
-/** Returns a payload of one number. */
-function numberOf(value: number): Buffer {
-  const payload = Buffer.allocUnsafe(4);
-  payload.writeUInt32BE(value);
-  return payload;
 }

@@ -1,7 +1,7 @@
 /** Blocks of header fields, right and wrong. The examples are those of RFC 7541, appendix C. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { encodeFields, FieldsReader } from "./hpack.ts";
+import { encodeFields, FieldsReader } from "./kept-fields.ts";
 
 const read = (hex: string): Record<string, string> =>
   Object.fromEntries(new FieldsReader().read(Buffer.from(hex.replaceAll(" ", ""), "hex")));
