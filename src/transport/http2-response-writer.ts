@@ -30,7 +30,7 @@ export class Http2Message implements Message {
   }
 
   sendContinue(): void {
-    if (this.headers["expect"] === "100-continue") this.#stream.sendContinue();
+    if (this.headers["expect"]?.toLowerCase() === "100-continue") this.#stream.sendContinue();
   }
 }
 
