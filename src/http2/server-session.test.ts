@@ -539,7 +539,9 @@ test("an answer has the bytes that the peer takes", async () => {
   let drains = 0;
   pair.stream(1).onDrain = () => drains++;
   const texts = (frames: readonly Frame[]): string[] =>
-    frames.filter(({ type }) => type === frameTypes.data).map(({ id, payload, flag }) => `${id} ${payload.toString()} ${flag}`);
+    frames
+      .filter(({ type }) => type === frameTypes.data)
+      .map(({ id, payload, flag }) => `${id} ${payload.toString()} ${flag}`);
   assert.deepEqual(texts(await pair.turns()), ["1 0123456789 0", "3 0123456789 0"]);
   assert.deepEqual(texts(await pair.send(windowUpdate(1, 2))), ["1 ab 0"]);
   // The window of stream 1 is -2, that of stream 3 -4.
