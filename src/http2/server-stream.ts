@@ -104,12 +104,12 @@ export class ServerStream {
 
   /** Sends a part of the body. Returns false when some of it waits. */
   write(bytes: Buffer): boolean {
-    if (this.isClosed || this.isEnded || bytes.length === 0) return !this.isBlocked;
+    if (this.isClosed || this.isEnded || bytes.length === 0) return this.waitingBytes === 0;
     this.#waiting.push(bytes);
     this.waitingBytes += bytes.length;
     this.#session.sendBody(this);
     this.#wasFull ||= this.waitingBytes > 0;
-    return !this.isBlocked;
+    return this.waitingBytes === 0;
   }
 
   /** Ends the answer. */
@@ -128,11 +128,6 @@ export class ServerStream {
     if (this.isClosed) return;
     this.#session.sendReset(this, code);
     this.close();
-  }
-
-  /** Whether bytes of the answer wait for the peer. */
-  get isBlocked(): boolean {
-    return this.waitingBytes > 0;
   }
 
   /** Copies up to `count` bytes of those that wait into `out`. */

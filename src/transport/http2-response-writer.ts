@@ -94,9 +94,11 @@ export class Http2ResponseWriter implements ResponseWriter {
     this.#stream.reset(errorCodes.cancel);
   }
 
-  get blocked(): boolean {
-    return this.#stream.isBlocked;
-  }
+  /**
+   * The end of an answer may wait: the answers of a connection share its windows. A connection that takes none of them ends
+   * when it is idle.
+   */
+  readonly blocked = false;
 
   whenDrained(settled: (hasDrained: boolean) => void): () => void {
     this.#settled = settled;
@@ -132,8 +134,9 @@ class Http2Sink implements StreamSink {
 
   write(bytes: Buffer): boolean {
     this.#stream.write(bytes);
-    this.#isSlow = this.blocked;
-    return !this.#isSlow;
+    // Its owner still waits if bytes come from others, such as a bookmark, before all are on their way.
+    this.#isSlow ||= this.blocked;
+    return !this.blocked;
   }
 
   get blocked(): boolean {
