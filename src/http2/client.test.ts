@@ -3,49 +3,15 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
-import { frameOf } from "./frames-for-tests.ts";
+import { type PeerFrame, frameOf, PeerFrames } from "./frames-for-tests.ts";
+import { flags, frameTypes, numberOf, settingsOf } from "./frames.ts";
 import { encodeFields, type HeaderFields } from "./kept-fields.ts";
 import { Http2Client, type OpenStream } from "./client.ts";
 
-const types = {
-  data: 0,
-  headers: 1,
-  priority: 2,
-  reset: 3,
-  settings: 4,
-  push: 5,
-  ping: 6,
-  goAway: 7,
-  window: 8,
-  continuation: 9,
-} as const;
-const endStream = 1;
-const endHeaders = 4;
-const padded = 8;
-const hasPriority = 32;
+const { endStream, endHeaders, padded, priority: hasPriority } = flags;
 
-interface Frame {
-  readonly type: number;
-  readonly flags: number;
-  readonly id: number;
-  readonly payload: Buffer;
-}
-
-const number = (value: number): Buffer => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
-};
-
-const setting = (name: number, value: number): Buffer => {
-  const bytes = Buffer.alloc(6);
-  bytes.writeUInt16BE(name, 0);
-  bytes.writeUInt32BE(value, 2);
-  return bytes;
-};
-
-const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-const settings = frameOf(types.settings, 0, 0);
+const setting = (name: number, value: number): Buffer => settingsOf([name, value]);
+const settings = frameOf(frameTypes.settings, 0, 0);
 const okFields = encodeFields([
   [":status", "200"],
   ["x", "y"],
@@ -55,33 +21,21 @@ const trailerFields = encodeFields([["grpc-status", "0"]]);
 /** A peer that reads frames, and writes what a test says. */
 class Peer {
   readonly socket: Socket;
-  readonly #frames: Frame[] = [];
-  #bytes: Buffer = Buffer.alloc(0);
+  readonly #frames: PeerFrame[] = [];
+  readonly #splitter = new PeerFrames();
   #wake = (): void => {};
 
   constructor(socket: Socket) {
     this.socket = socket;
     socket.on("error", () => {}); // the client ends connections
     socket.on("data", (bytes: Buffer) => {
-      this.#bytes = Buffer.concat([this.#bytes, bytes]);
-      this.#split();
+      this.#frames.push(...this.#splitter.take(bytes));
       this.#wake();
     });
   }
 
-  #split(): void {
-    if (this.#bytes.subarray(0, preface.length).toString() === preface)
-      this.#bytes = this.#bytes.subarray(preface.length);
-    while (this.#bytes.length >= 9 && this.#bytes.length >= 9 + this.#bytes.readUIntBE(0, 3)) {
-      const end = 9 + this.#bytes.readUIntBE(0, 3);
-      const [type, flags] = [this.#bytes[3]!, this.#bytes[4]!];
-      this.#frames.push({ type, flags, id: this.#bytes.readUInt32BE(5), payload: this.#bytes.subarray(9, end) });
-      this.#bytes = this.#bytes.subarray(end);
-    }
-  }
-
   /** Returns the next frame of a type, without those before it. */
-  async next(type: number): Promise<Frame> {
+  async next(type: number): Promise<PeerFrame> {
     for (;;) {
       for (let frame = this.#frames.shift(); frame !== undefined; frame = this.#frames.shift()) {
         if (frame.type === type) return frame;
@@ -95,7 +49,8 @@ class Peer {
   /** Returns the bodies of the next frames of data, until they have `bytes` bytes. */
   async body(bytes: number): Promise<{ readonly body: Buffer; readonly longest: number }> {
     const pieces: Buffer[] = [];
-    for (let left = bytes; left > 0; left -= pieces.at(-1)!.length) pieces.push((await this.next(types.data)).payload);
+    for (let left = bytes; left > 0; left -= pieces.at(-1)!.length)
+      pieces.push((await this.next(frameTypes.data)).payload);
     return { body: Buffer.concat(pieces), longest: Math.max(...pieces.map(({ length }) => length)) };
   }
 
@@ -105,9 +60,9 @@ class Peer {
 
   /** Sends the first settings, and waits until the client, which has sent its own, takes note of them. */
   async tell(...values: readonly Buffer[]): Promise<void> {
-    this.write(frameOf(types.settings, 0, 0, Buffer.concat(values)));
-    await this.next(types.settings);
-    await this.next(types.settings);
+    this.write(frameOf(frameTypes.settings, 0, 0, Buffer.concat(values)));
+    await this.next(frameTypes.settings);
+    await this.next(frameTypes.settings);
   }
 }
 
@@ -162,9 +117,9 @@ async function connected(t: TestContext): Promise<Pair> {
 }
 
 const answer = (id: number): Buffer[] => [
-  frameOf(types.headers, endHeaders, id, okFields),
-  frameOf(types.data, 0, id, Buffer.from("body")),
-  frameOf(types.headers, endHeaders | endStream, id, trailerFields),
+  frameOf(frameTypes.headers, endHeaders, id, okFields),
+  frameOf(frameTypes.data, 0, id, Buffer.from("body")),
+  frameOf(frameTypes.headers, endHeaders | endStream, id, trailerFields),
 ];
 
 test("a request is answered, in pieces of any length", async (t) => {
@@ -172,7 +127,7 @@ test("a request is answered, in pieces of any length", async (t) => {
     const { client, peer } = await connected(t);
     const request = new Request(client);
     request.stream.send(Buffer.from("question"), true);
-    assert.equal((await peer.next(types.data)).payload.toString(), "question");
+    assert.equal((await peer.next(frameTypes.data)).payload.toString(), "question");
     const bytes = Buffer.concat([settings, ...answer(1), frameOf(99, 7, 1, Buffer.from("unknown")), ...answer(1)]);
     for (let at = 0; at < bytes.length; at += length) {
       peer.socket.write(bytes.subarray(at, at + length));
@@ -196,11 +151,11 @@ test("frames that are filled up, have priorities, or are continued are read", as
   const first = Buffer.concat([Buffer.from([3]), Buffer.alloc(5), okFields.subarray(0, 4), Buffer.alloc(3)]);
   peer.write(
     settings,
-    frameOf(types.priority, 0, 1, Buffer.alloc(5)),
-    frameOf(types.headers, padded | hasPriority, 1, first),
-    frameOf(types.continuation, 0, 1, okFields.subarray(4, 5)),
-    frameOf(types.continuation, endHeaders, 1, okFields.subarray(5)),
-    frameOf(types.data, padded | endStream, 1, Buffer.from("\u0002body\0\0")),
+    frameOf(frameTypes.priority, 0, 1, Buffer.alloc(5)),
+    frameOf(frameTypes.headers, padded | hasPriority, 1, first),
+    frameOf(frameTypes.continuation, 0, 1, okFields.subarray(4, 5)),
+    frameOf(frameTypes.continuation, endHeaders, 1, okFields.subarray(5)),
+    frameOf(frameTypes.data, padded | endStream, 1, Buffer.from("\u0002body\0\0")),
   );
   assert.equal(await request.closed, false);
   assert.equal(request.fields[0]?.get("x"), "y");
@@ -215,22 +170,22 @@ test("a body is sent as the peer has room for it, and a stream that is reset sen
   request.stream.send(body.subarray(0, 30_000), false);
   request.stream.send(body.subarray(30_000), true);
   assert.equal((await peer.body(10)).longest, 10);
-  peer.write(frameOf(types.window, 0, 1, number(100_000)));
+  peer.write(frameOf(frameTypes.windowUpdate, 0, 1, numberOf(100_000)));
   const rest = await peer.body(65_535 - 10);
   assert.equal(rest.longest, 20_000);
-  peer.write(frameOf(types.window, 0, 0, number(100_000)));
+  peer.write(frameOf(frameTypes.windowUpdate, 0, 0, numberOf(100_000)));
   const last = await peer.body(70_000 - 65_535);
   assert.deepEqual(Buffer.concat([rest.body, last.body]), body.subarray(10));
   const other = new Request(client);
   other.stream.send(Buffer.alloc(50), false);
-  assert.equal((await peer.next(types.data)).payload.length, 10);
+  assert.equal((await peer.next(frameTypes.data)).payload.length, 10);
   other.stream.reset();
-  assert.equal((await peer.next(types.reset)).payload.readUInt32BE(0), 8);
+  assert.equal((await peer.next(frameTypes.reset)).payload.readUInt32BE(0), 8);
   assert.equal(await other.closed, false);
-  peer.write(frameOf(types.settings, 0, 0, setting(4, 1000)));
+  peer.write(frameOf(frameTypes.settings, 0, 0, setting(4, 1000)));
   const third = new Request(client);
   third.stream.send(Buffer.from("third"), true);
-  assert.equal((await peer.next(types.data)).payload.toString(), "third");
+  assert.equal((await peer.next(frameTypes.data)).payload.toString(), "third");
 });
 
 test("requests wait for a peer that takes one at a time", async (t) => {
@@ -245,7 +200,7 @@ test("requests wait for a peer that takes one at a time", async (t) => {
     [3, 2],
     [5, 3],
   ] as const) {
-    assert.equal((await peer.next(types.data)).payload.toString(), `${at}`);
+    assert.equal((await peer.next(frameTypes.data)).payload.toString(), `${at}`);
     peer.write(...answer(id));
     assert.equal(await requests[at]!.closed, false);
   }
@@ -253,13 +208,13 @@ test("requests wait for a peer that takes one at a time", async (t) => {
 
 test("the windows of a peer are opened again as its answer is read", async (t) => {
   const { client, peer } = await connected(t);
-  assert.equal((await peer.next(types.window)).payload.readUInt32BE(0), 16 * 2 ** 20 - 65_535);
+  assert.equal((await peer.next(frameTypes.windowUpdate)).payload.readUInt32BE(0), 16 * 2 ** 20 - 65_535);
   const request = new Request(client);
   request.stream.send(Buffer.alloc(0), true);
-  peer.write(settings, frameOf(types.headers, endHeaders, 1, okFields));
-  for (let at = 0; at < 512; at++) peer.write(frameOf(types.data, 0, 1, Buffer.alloc(16_384)));
+  peer.write(settings, frameOf(frameTypes.headers, endHeaders, 1, okFields));
+  for (let at = 0; at < 512; at++) peer.write(frameOf(frameTypes.data, 0, 1, Buffer.alloc(16_384)));
   assert.deepEqual(
-    [await peer.next(types.window), await peer.next(types.window)].map(({ id, payload }) => [
+    [await peer.next(frameTypes.windowUpdate), await peer.next(frameTypes.windowUpdate)].map(({ id, payload }) => [
       id,
       payload.readUInt32BE(0),
     ]),
@@ -272,11 +227,11 @@ test("the windows of a peer are opened again as its answer is read", async (t) =
 
 test("pings are answered, and those of the client end with their answer", async (t) => {
   const { client, peer } = await connected(t);
-  peer.write(settings, frameOf(types.ping, 0, 0, Buffer.from("12345678")));
-  const pong = await peer.next(types.ping);
-  assert.deepEqual([pong.flags, pong.payload.toString()], [1, "12345678"]);
+  peer.write(settings, frameOf(frameTypes.ping, 0, 0, Buffer.from("12345678")));
+  const pong = await peer.next(frameTypes.ping);
+  assert.deepEqual([pong.flag, pong.payload.toString()], [1, "12345678"]);
   const answered = new Promise<void>((resolve) => client.ping(resolve));
-  peer.write(frameOf(types.ping, 1, 0, (await peer.next(types.ping)).payload));
+  peer.write(frameOf(frameTypes.ping, 1, 0, (await peer.next(frameTypes.ping)).payload));
   await answered;
 });
 
@@ -284,8 +239,8 @@ test("a peer that goes away answers what it names, and takes nothing new", async
   const { client, peer, goingAway } = await connected(t);
   peer.write(settings);
   const [first, second] = [new Request(client), new Request(client)];
-  await peer.next(types.headers);
-  peer.write(frameOf(types.goAway, 0, 0, Buffer.concat([number(1), number(0)])));
+  await peer.next(frameTypes.headers);
+  peer.write(frameOf(frameTypes.goAway, 0, 0, Buffer.concat([numberOf(1), numberOf(0)])));
   assert.equal(await second.closed, true);
   assert.equal(await new Request(client).closed, true);
   peer.write(...answer(1));
@@ -300,9 +255,9 @@ test("streams that wait for room end when nothing new is begun", async (t) => {
     const { client, peer, ended } = await connected(t);
     await peer.tell(setting(3, 1));
     const [first, second] = [new Request(client), new Request(client)];
-    await peer.next(types.headers);
+    await peer.next(frameTypes.headers);
     if (goes === "here") client.drain();
-    else peer.write(frameOf(types.goAway, 0, 0, Buffer.concat([number(1), number(0)])));
+    else peer.write(frameOf(frameTypes.goAway, 0, 0, Buffer.concat([numberOf(1), numberOf(0)])));
     assert.equal(await second.closed, true);
     peer.write(...answer(1));
     assert.equal(await first.closed, false);
@@ -316,10 +271,10 @@ test("what the peer has begun to answer was begun, even if it says that it did n
   const { client, peer } = await connected(t);
   peer.write(settings);
   const [first, second, third] = [new Request(client), new Request(client), new Request(client)];
-  await peer.next(types.headers);
-  for (const id of [1, 5]) peer.write(frameOf(types.headers, endHeaders, id, okFields));
-  for (const id of [1, 3]) peer.write(frameOf(types.reset, 0, id, number(7)));
-  peer.write(frameOf(types.goAway, 0, 0, Buffer.concat([number(1), number(0)])));
+  await peer.next(frameTypes.headers);
+  for (const id of [1, 5]) peer.write(frameOf(frameTypes.headers, endHeaders, id, okFields));
+  for (const id of [1, 3]) peer.write(frameOf(frameTypes.reset, 0, id, numberOf(7)));
+  peer.write(frameOf(frameTypes.goAway, 0, 0, Buffer.concat([numberOf(1), numberOf(0)])));
   assert.deepEqual([await first.closed, await second.closed, await third.closed], [false, true, false]);
 });
 
@@ -330,12 +285,15 @@ test("a window that shrinks below nothing is opened before more is sent", async 
   const body = Buffer.alloc(70_000, "abcdefg");
   request.stream.send(body, true);
   await peer.body(65_535);
-  peer.write(frameOf(types.settings, 0, 0, setting(4, 1000)), frameOf(types.window, 0, 0, number(100_000)));
-  peer.write(frameOf(types.window, 0, 1, number(64_535)), frameOf(types.ping, 0, 0, Buffer.alloc(8)));
-  peer.write(frameOf(types.window, 0, 1, number(10)));
-  await peer.next(types.ping);
-  assert.equal((await peer.next(types.data)).payload.length, 10);
-  peer.write(frameOf(types.settings, 0, 0, setting(4, 65_535)));
+  peer.write(
+    frameOf(frameTypes.settings, 0, 0, setting(4, 1000)),
+    frameOf(frameTypes.windowUpdate, 0, 0, numberOf(100_000)),
+  );
+  peer.write(frameOf(frameTypes.windowUpdate, 0, 1, numberOf(64_535)), frameOf(frameTypes.ping, 0, 0, Buffer.alloc(8)));
+  peer.write(frameOf(frameTypes.windowUpdate, 0, 1, numberOf(10)));
+  await peer.next(frameTypes.ping);
+  assert.equal((await peer.next(frameTypes.data)).payload.length, 10);
+  peer.write(frameOf(frameTypes.settings, 0, 0, setting(4, 65_535)));
   assert.equal((await peer.body(4455)).body.length, 4455);
 });
 
@@ -343,7 +301,7 @@ test("streams end with the connection; those that waited for room were not begun
   const { client, peer, ended } = await connected(t);
   await peer.tell(setting(3, 1));
   const [first, second] = [new Request(client), new Request(client)];
-  await peer.next(types.headers);
+  await peer.next(frameTypes.headers);
   peer.socket.destroy();
   await ended;
   assert.deepEqual([await first.closed, await second.closed], [false, true]);
@@ -352,56 +310,59 @@ test("streams end with the connection; those that waited for room were not begun
 
 /** Frames of a peer that breaks the protocol, after its settings and while the stream 1 is open, with the error. */
 const broken: Readonly<Record<string, readonly [frames: readonly Buffer[], error: RegExp]>> = {
-  "a frame that is too long": [[frameOf(types.data, 0, 1, Buffer.alloc(16_385))], /a frame has 16385 bytes/],
-  "settings of a wrong length": [[frameOf(types.settings, 0, 0, Buffer.alloc(5))], /settings/],
-  "settings of a stream": [[frameOf(types.settings, 0, 1)], /settings/],
-  "a window of too many bytes": [[frameOf(types.settings, 0, 0, setting(4, 2 ** 31))], /2147483648 bytes/],
-  "frames that are too short": [[frameOf(types.settings, 0, 0, setting(5, 100))], /frames of 100 bytes/],
-  "a ping of a wrong length": [[frameOf(types.ping, 0, 0, Buffer.alloc(7))], /ping/],
-  "a promise": [[frameOf(types.push, endHeaders, 1, Buffer.alloc(8))], /pushes/],
+  "a frame that is too long": [[frameOf(frameTypes.data, 0, 1, Buffer.alloc(16_385))], /a frame has 16385 bytes/],
+  "settings of a wrong length": [[frameOf(frameTypes.settings, 0, 0, Buffer.alloc(5))], /settings/],
+  "settings of a stream": [[frameOf(frameTypes.settings, 0, 1)], /settings/],
+  "a window of too many bytes": [[frameOf(frameTypes.settings, 0, 0, setting(4, 2 ** 31))], /2147483648 bytes/],
+  "frames that are too short": [[frameOf(frameTypes.settings, 0, 0, setting(5, 100))], /frames of 100 bytes/],
+  "a ping of a wrong length": [[frameOf(frameTypes.ping, 0, 0, Buffer.alloc(7))], /ping/],
+  "a promise": [[frameOf(frameTypes.push, endHeaders, 1, Buffer.alloc(8))], /pushes/],
   "an answer to a stream that was not opened": [answer(3), /stream 3/],
   "an answer to a stream of its own": [answer(2), /stream 2/],
-  "data without a stream": [[frameOf(types.data, 0, 0, Buffer.alloc(1))], /stream 0/],
-  "a window that is opened by nothing": [[frameOf(types.window, 0, 0, number(0))], /window/],
-  "a window beyond its limit": [[frameOf(types.window, 0, 1, number(2 ** 31 - 1))], /window/],
-  "a window of a wrong length": [[frameOf(types.window, 0, 1, Buffer.alloc(3))], /window/],
-  "a reset of a wrong length": [[frameOf(types.reset, 0, 1, Buffer.alloc(3))], /resets/],
-  "padding beyond a frame": [[frameOf(types.data, padded, 1, Buffer.from([4, 0, 0]))], /filled up/],
-  "padding without its length": [[frameOf(types.data, padded, 1)], /filled up/],
-  "a priority that is cut off": [[frameOf(types.headers, hasPriority, 1, Buffer.alloc(4))], /too short/],
+  "data without a stream": [[frameOf(frameTypes.data, 0, 0, Buffer.alloc(1))], /stream 0/],
+  "a window that is opened by nothing": [[frameOf(frameTypes.windowUpdate, 0, 0, numberOf(0))], /window/],
+  "a window beyond its limit": [[frameOf(frameTypes.windowUpdate, 0, 1, numberOf(2 ** 31 - 1))], /window/],
+  "a window of a wrong length": [[frameOf(frameTypes.windowUpdate, 0, 1, Buffer.alloc(3))], /window/],
+  "a reset of a wrong length": [[frameOf(frameTypes.reset, 0, 1, Buffer.alloc(3))], /resets/],
+  "padding beyond a frame": [[frameOf(frameTypes.data, padded, 1, Buffer.from([4, 0, 0]))], /filled up/],
+  "padding without its length": [[frameOf(frameTypes.data, padded, 1)], /filled up/],
+  "a priority that is cut off": [[frameOf(frameTypes.headers, hasPriority, 1, Buffer.alloc(4))], /too short/],
   "a block that is interrupted": [
-    [frameOf(types.headers, 0, 1, okFields), frameOf(types.ping, 0, 0, Buffer.alloc(8))],
+    [frameOf(frameTypes.headers, 0, 1, okFields), frameOf(frameTypes.ping, 0, 0, Buffer.alloc(8))],
     /interrupted/,
   ],
   "a block that is interrupted by data": [
-    [frameOf(types.headers, 0, 1, okFields), frameOf(types.data, 0, 1, Buffer.alloc(100))],
+    [frameOf(frameTypes.headers, 0, 1, okFields), frameOf(frameTypes.data, 0, 1, Buffer.alloc(100))],
     /interrupted/,
   ],
-  "a block that is not open": [[frameOf(types.continuation, endHeaders, 1, okFields)], /not open/],
+  "a block that is not open": [[frameOf(frameTypes.continuation, endHeaders, 1, okFields)], /not open/],
   "a block of another stream": [
-    [frameOf(types.headers, 0, 1, okFields), frameOf(types.continuation, endHeaders, 3, okFields)],
+    [frameOf(frameTypes.headers, 0, 1, okFields), frameOf(frameTypes.continuation, endHeaders, 3, okFields)],
     /not open/,
   ],
   "a block without an end": [
     [
-      frameOf(types.headers, 0, 1),
-      ...Array.from({ length: 20 }, () => frameOf(types.continuation, 0, 1, Buffer.alloc(1000))),
+      frameOf(frameTypes.headers, 0, 1),
+      ...Array.from({ length: 20 }, () => frameOf(frameTypes.continuation, 0, 1, Buffer.alloc(1000))),
     ],
     /too long/,
   ],
   "a block that goes on with nothing": [
-    [frameOf(types.headers, 0, 1), ...Array.from({ length: 5000 }, () => frameOf(types.continuation, 0, 1))],
+    [frameOf(frameTypes.headers, 0, 1), ...Array.from({ length: 5000 }, () => frameOf(frameTypes.continuation, 0, 1))],
     /too long/,
   ],
-  "a block that is wrong": [[frameOf(types.headers, endHeaders, 1, Buffer.from([0x80]))], /table/],
-  "a notice that is cut off": [[frameOf(types.goAway, 0, 0, Buffer.alloc(7))], /notice/],
-  "a notice with an error": [[frameOf(types.goAway, 0, 0, Buffer.concat([number(1), number(11)]))], /error 11/],
+  "a block that is wrong": [[frameOf(frameTypes.headers, endHeaders, 1, Buffer.from([0x80]))], /table/],
+  "a notice that is cut off": [[frameOf(frameTypes.goAway, 0, 0, Buffer.alloc(7))], /notice/],
+  "a notice with an error": [
+    [frameOf(frameTypes.goAway, 0, 0, Buffer.concat([numberOf(1), numberOf(11)]))],
+    /error 11/,
+  ],
 };
 for (const [what, [frames, error]] of Object.entries(broken)) {
   test(`a connection with ${what} ends`, async (t) => {
     const { client, peer, ended } = await connected(t);
     const request = new Request(client);
-    await peer.next(types.headers);
+    await peer.next(frameTypes.headers);
     peer.write(settings, ...frames);
     assert.match(String(await ended), error);
     assert.equal(await request.closed, false);
@@ -412,13 +373,13 @@ for (const [what, [frames, error]] of Object.entries(broken)) {
 test("a peer that begins without settings ends the connection, also by half a frame", async (t) => {
   for (const bytes of [
     Buffer.concat(answer(1)),
-    frameOf(types.data, 0, 1, Buffer.alloc(10)),
-    Buffer.concat([frameOf(types.settings, 1, 0), ...answer(1)]),
+    frameOf(frameTypes.data, 0, 1, Buffer.alloc(10)),
+    Buffer.concat([frameOf(frameTypes.settings, 1, 0), ...answer(1)]),
     Buffer.from("HTTP/1.1 400 Bad Request"),
   ]) {
     const { client, peer, ended } = await connected(t);
     const request = new Request(client);
-    await peer.next(types.headers);
+    await peer.next(frameTypes.headers);
     peer.write(bytes);
     assert.match(String(await ended), /does not speak HTTP\/2|bytes/);
     await request.closed;
@@ -429,13 +390,13 @@ test("a peer that begins without settings ends the connection, also by half a fr
 test("what comes to a stream that is given up counts, so that others go on", async (t) => {
   const { client, peer, ended } = await connected(t);
   const request = new Request(client);
-  await peer.next(types.headers);
-  peer.write(settings, frameOf(types.headers, endHeaders, 1, okFields));
+  await peer.next(frameTypes.headers);
+  peer.write(settings, frameOf(frameTypes.headers, endHeaders, 1, okFields));
   request.stream.reset();
-  for (let at = 0; at < 600; at++) peer.write(frameOf(types.data, 0, 1, Buffer.alloc(16_384)));
-  assert.equal((await peer.next(types.reset)).id, 1);
+  for (let at = 0; at < 600; at++) peer.write(frameOf(frameTypes.data, 0, 1, Buffer.alloc(16_384)));
+  assert.equal((await peer.next(frameTypes.reset)).id, 1);
   for (;;) {
-    const { id, payload } = await peer.next(types.window);
+    const { id, payload } = await peer.next(frameTypes.windowUpdate);
     if (payload.readUInt32BE(0) !== 8 * 2 ** 20) continue;
     assert.equal(id, 0);
     break;

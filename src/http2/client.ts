@@ -1,7 +1,7 @@
 /**
  * The client's side of a connection of HTTP/2, for calls of gRPC. All frames of a turn of the event loop are written
  * together, answers are read where they lie, and a stream is one small object: a call takes less than half of the CPU that
- * it takes with `node:http2` (`npm run bench -- etcd`). A peer that breaks the protocol loses the connection.
+ * it takes with `node:http2` (docs/decisions/0018). A peer that breaks the protocol loses the connection.
  *
  * Source: RFC 9113.
  */
@@ -17,6 +17,7 @@ import {
   numberOf,
   preface,
   settings,
+  settingsOf,
   streamIdMax,
   windowMax,
   writeHead,
@@ -167,17 +168,12 @@ export class Http2Client {
   }
 
   #begin(): void {
-    const values = [
+    const payload = settingsOf(
       [settings.tableSize, 0],
       [settings.push, 0],
       [settings.window, windowBytes],
       [settings.headerBytes, headerBytesMax],
-    ] as const;
-    const payload = Buffer.alloc(6 * values.length);
-    for (const [at, [name, value]] of values.entries()) {
-      payload.writeUInt16BE(name, 6 * at);
-      payload.writeUInt32BE(value, 6 * at + 2);
-    }
+    );
     this.#outBytes += this.#out.write(preface, "latin1");
     this.#frame(frameTypes.settings, 0, 0, payload);
     this.#widen(0, windowBytes - defaultWindow);

@@ -61,6 +61,16 @@ export function writeHead(out: Buffer, at: number, length: number, kind: number,
   out[at + 8] = id;
 }
 
+/** Returns a payload of settings. */
+export function settingsOf(...values: readonly (readonly [name: number, value: number])[]): Buffer {
+  const payload = Buffer.allocUnsafe(6 * values.length);
+  for (const [at, [name, value]] of values.entries()) {
+    payload.writeUInt16BE(name, 6 * at);
+    payload.writeUInt32BE(value, 6 * at + 2);
+  }
+  return payload;
+}
+
 /** Returns a payload of one number. */
 export function numberOf(value: number): Buffer {
   const payload = Buffer.allocUnsafe(4);

@@ -1,9 +1,9 @@
 /**
  * Writes blocks of header fields of HTTP/2. Fields that come again take one byte, since they are kept in the dynamic table
  * that the blocks of one connection share; fields that differ each time are not kept, and secrets are marked so that
- * nobody keeps them. Texts are not coded: that would take longer than to send them.
+ * nobody keeps them. Texts are not coded: most of them are sent once on a connection.
  *
- * This is a hot path: a usual answer takes about half a microsecond. Source: RFC 7541, sections 4 to 7.
+ * Hot path. Source: RFC 7541, sections 4 to 7.
  */
 import { dynamicStart, fieldOverheadBytes, staticNames, staticValues, tableBytesDefault } from "./hpack-tables.ts";
 

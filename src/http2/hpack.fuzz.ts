@@ -8,7 +8,8 @@ import { type ClientHttp2Session, connect, type ClientHttp2Stream } from "node:h
 import { type Duplex, duplexPair } from "node:stream";
 import { test } from "node:test";
 import { type Random, seededRandom } from "#std/random.ts";
-import { frameOf } from "./frames-for-tests.ts";
+import { type PeerFrame, frameOf, PeerFrames } from "./frames-for-tests.ts";
+import { flags, frameTypes, settings, settingsOf } from "./frames.ts";
 import { BlockReader, HeaderBlockError } from "./hpack-reader.ts";
 import { BlockWriter, FieldNames } from "./hpack-writer.ts";
 
@@ -137,47 +138,37 @@ class Answerer {
   readonly #reader: BlockReader;
   readonly #writer = new BlockWriter();
   readonly #answer: () => string[];
-  #bytes: Buffer;
+  readonly #splitter = new PeerFrames();
   #block: Buffer[] = [];
 
   constructor(socket: Duplex, tableBytesMax: number, answer: () => string[]) {
     this.#socket = socket;
     this.#reader = new BlockReader({ ...unlimited, tableBytesMax });
     this.#answer = answer;
-    this.#bytes = Buffer.alloc(0);
-    const setting = Buffer.from([0, 1, 0, 0, 0, 0]); // SETTINGS_HEADER_TABLE_SIZE
-    setting.writeUInt32BE(tableBytesMax, 2);
-    socket.write(frameOf(4, 0, 0, setting));
-    let isGreeted = false;
-    socket.on("data", (chunk: Buffer) => {
-      this.#bytes = Buffer.concat([this.#bytes, chunk]);
-      if (!isGreeted && this.#bytes.length < 24) return;
-      if (!isGreeted) this.#bytes = this.#bytes.subarray(24);
-      isGreeted = true;
-      while (this.#bytes.length >= 9 && this.#bytes.length >= 9 + this.#bytes.readUIntBE(0, 3)) this.#frame();
+    socket.write(frameOf(frameTypes.settings, 0, 0, settingsOf([settings.tableSize, tableBytesMax])));
+    socket.on("data", (bytes: Buffer) => {
+      for (const frame of this.#splitter.take(bytes)) this.#take(frame);
     });
   }
 
-  #frame(): void {
-    const length = this.#bytes.readUIntBE(0, 3);
-    const [type, flags] = [this.#bytes[3]!, this.#bytes[4]!];
-    const id = this.#bytes.readUInt32BE(5);
-    const payload = this.#bytes.subarray(9, 9 + length);
-    this.#bytes = this.#bytes.subarray(9 + length);
-    if (type === 4 && (flags & 1) === 0) {
-      for (let at = 0; at < length; at += 6)
-        if (payload.readUInt16BE(at) === 1) this.#writer.limitTable(payload.readUInt32BE(at + 2));
-      this.#socket.write(frameOf(4, 1, 0));
+  #take({ type, flag, id, payload }: PeerFrame): void {
+    if (type === frameTypes.settings && (flag & flags.ack) === 0) {
+      for (let at = 0; at < payload.length; at += 6)
+        if (payload.readUInt16BE(at) === settings.tableSize) this.#writer.limitTable(payload.readUInt32BE(at + 2));
+      this.#socket.write(frameOf(frameTypes.settings, flags.ack, 0));
     }
-    if (type !== 1 && type !== 9) return;
-    assert.equal(flags & 0x28, type === 1 ? flags & 0x20 : 0, "blocks are not padded");
-    this.#block.push(type === 1 && (flags & 0x20) !== 0 ? payload.subarray(5) : payload);
-    if ((flags & 4) === 0) return;
+    if (type !== frameTypes.headers && type !== frameTypes.continuation) return;
+    const hasPriority = type === frameTypes.headers && (flag & flags.priority) !== 0;
+    assert.equal(flag & flags.padded, 0, "blocks are not padded");
+    this.#block.push(hasPriority ? payload.subarray(5) : payload);
+    if ((flag & flags.endHeaders) === 0) return;
     this.requests.push(this.#reader.read(Buffer.concat(this.#block))!);
     this.#block = [];
     const fields = this.#answer();
     this.answers.push(fields);
-    this.#socket.write(frameOf(1, 5, id, write(this.#writer, fields)));
+    this.#socket.write(
+      frameOf(frameTypes.headers, flags.endHeaders | flags.endStream, id, write(this.#writer, fields)),
+    );
   }
 }
 

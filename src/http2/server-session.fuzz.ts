@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { type Duplex, duplexPair } from "node:stream";
 import { test } from "node:test";
 import { type Random, seededRandom } from "#std/random.ts";
-import { frameOf } from "./frames-for-tests.ts";
+import { frameOf, PeerFrames } from "./frames-for-tests.ts";
 import { defaultWindow, errorCodes, flags, frameTypes, numberOf, preface, settings } from "./frames.ts";
 import { BlockReader } from "./hpack-reader.ts";
 import { BlockWriter, FieldNames } from "./hpack-writer.ts";
@@ -46,6 +46,7 @@ class Server {
     let nowMs = 0;
     const options = {
       streamsMax,
+      bodyWindowBytes: wideBytes,
       headerBytesMax: 2000,
       fieldsMax: 20,
       buffers: new OutBuffers(),
@@ -159,7 +160,7 @@ class Client {
   readonly #reader = new BlockReader({ tableBytesMax: 4096, listBytesMax: 1e9, fieldsMax: 1e9 });
   readonly #damage: number;
   #socket: Duplex;
-  #rest: Buffer = Buffer.alloc(0);
+  readonly #splitter = new PeerFrames();
   #block: { id: number; isEnd: boolean; parts: Buffer[] } | undefined;
   #nextId = 1;
   #streamWindow = defaultWindow;
@@ -297,13 +298,7 @@ class Client {
   }
 
   #take(bytes: Buffer): void {
-    this.#rest = Buffer.concat([this.#rest, bytes]);
-    while (this.#rest.length >= 9 && this.#rest.length >= 9 + this.#rest.readUIntBE(0, 3)) {
-      const end = 9 + this.#rest.readUIntBE(0, 3);
-      const frame = this.#rest.subarray(0, end);
-      this.#rest = this.#rest.subarray(end);
-      this.#takeFrame(frame[3]!, frame[4]!, frame.readUInt32BE(5), frame.subarray(9));
-    }
+    for (const { type, flag, id, payload } of this.#splitter.take(bytes)) this.#takeFrame(type, flag, id, payload);
   }
 
   #takeFrame(type: number, flag: number, id: number, payload: Buffer): void {
@@ -390,7 +385,6 @@ async function run(random: Random, damage: number): Promise<Server> {
     client.act();
     if (random.next() < 0.5) server.act();
     if (random.next() < 0.1) client.rest(random.next() < 0.5);
-    if (random.next() < 0.02) server.session.widen(wideBytes, wideBytes * streamsMax);
     if (random.next() < 0.005) server.session.close();
     if (random.next() < 0.3) await turns(below(random, 4));
   }

@@ -2,31 +2,19 @@
 import assert from "node:assert/strict";
 import { type Duplex, duplexPair } from "node:stream";
 import { test } from "node:test";
-import { frameOf } from "./frames-for-tests.ts";
-import { errorCodes, flags, frameTypes, numberOf, preface, settings } from "./frames.ts";
+import { type PeerFrame, frameOf, PeerFrames } from "./frames-for-tests.ts";
+import { errorCodes, flags, frameTypes, numberOf, preface, settings, settingsOf } from "./frames.ts";
 import { BlockReader } from "./hpack-reader.ts";
 import { BlockWriter, FieldNames } from "./hpack-writer.ts";
 import { OutBuffers } from "./out-buffers.ts";
 import { ServerSession } from "./server-session.ts";
 import type { ServerStream } from "./server-stream.ts";
 
-interface Frame {
-  readonly type: number;
-  readonly flag: number;
-  readonly id: number;
-  readonly payload: Buffer;
-}
-
 const { endStream, endHeaders, padded, priority, ack } = flags;
 const windowBytes = 65_535;
 const streamsMax = 5;
 
-const setting = (name: number, value: number): Buffer => {
-  const bytes = Buffer.alloc(6);
-  bytes.writeUInt16BE(name, 0);
-  bytes.writeUInt32BE(value, 2);
-  return bytes;
-};
+const setting = (name: number, value: number): Buffer => settingsOf([name, value]);
 const get = [":method", "GET", ":scheme", "https", ":authority", "x", ":path", "/"];
 const post = [":method", "POST", ":scheme", "https", ":authority", "x", ":path", "/"];
 const ok = [":status", "200"];
@@ -44,12 +32,12 @@ class Pair {
   nowMs = 0;
   readonly errors: Error[] = [];
   onRequest: (stream: ServerStream) => void = () => {};
-  readonly #frames: Frame[] = [];
-  #bytes: Buffer = Buffer.alloc(0);
+  readonly #frames: PeerFrame[] = [];
+  readonly #splitter = new PeerFrames();
   readonly #writer = new BlockWriter();
   readonly #reader = new BlockReader({ tableBytesMax: 4096, listBytesMax: 1024 * 1024, fieldsMax: 1000 });
 
-  constructor() {
+  constructor(bodyWindowBytes = windowBytes) {
     [this.socket, this.client] = duplexPair();
     // A socket has sent or copied what it calls back for; one of a pair has not.
     const write = this.socket.write.bind(this.socket);
@@ -57,10 +45,11 @@ class Pair {
     this.client.on("error", () => {}); // the server ends connections
     this.client.on("end", () => (this.hasEnded = true));
     this.client.on("close", () => (this.hasEnded = true));
-    this.client.on("data", (bytes: Buffer) => this.#take(bytes));
+    this.client.on("data", (bytes: Buffer) => this.#frames.push(...this.#splitter.take(bytes)));
     this.socket.on("error", (error) => this.errors.push(error));
     const options = {
       streamsMax,
+      bodyWindowBytes,
       headerBytesMax: 20_000,
       fieldsMax: 50,
       buffers: new OutBuffers(),
@@ -78,16 +67,6 @@ class Pair {
     });
   }
 
-  #take(bytes: Buffer): void {
-    this.#bytes = Buffer.concat([this.#bytes, bytes]);
-    while (this.#bytes.length >= 9 && this.#bytes.length >= 9 + this.#bytes.readUIntBE(0, 3)) {
-      const end = 9 + this.#bytes.readUIntBE(0, 3);
-      const [type, flag] = [this.#bytes[3]!, this.#bytes[4]!];
-      this.#frames.push({ type, flag, id: this.#bytes.readUInt32BE(5), payload: this.#bytes.subarray(9, end) });
-      this.#bytes = this.#bytes.subarray(end);
-    }
-  }
-
   /** Returns a block of the fields. Blocks have to be sent in order. */
   block(fields: readonly string[]): Buffer {
     const out = Buffer.alloc(this.#writer.lengthMax(fields));
@@ -95,7 +74,7 @@ class Pair {
   }
 
   /** Returns the fields of an answer. They have to be read in order. */
-  fieldsOf(frame: Frame | undefined): string[] {
+  fieldsOf(frame: PeerFrame | undefined): string[] {
     assert.equal(frame?.type, frameTypes.headers);
     return this.#reader.read(frame!.payload)!;
   }
@@ -105,13 +84,13 @@ class Pair {
   }
 
   /** Sends frames, and returns those that come in the turns after. */
-  async send(...frames: readonly Buffer[]): Promise<readonly Frame[]> {
+  async send(...frames: readonly Buffer[]): Promise<readonly PeerFrame[]> {
     this.client.write(Buffer.concat(frames));
     return this.turns();
   }
 
   /** Returns the frames that come in some turns of the event loop. */
-  async turns(): Promise<readonly Frame[]> {
+  async turns(): Promise<readonly PeerFrame[]> {
     for (let turns = 0; turns < 12; turns++) await new Promise(setImmediate);
     return this.#frames.splice(0);
   }
@@ -125,7 +104,10 @@ class Pair {
 }
 
 async function connected(...values: readonly Buffer[]): Promise<Pair> {
-  const pair = new Pair();
+  return begin(new Pair(), ...values);
+}
+
+async function begin(pair: Pair, ...values: readonly Buffer[]): Promise<Pair> {
   await pair.send(Buffer.from(preface), frameOf(frameTypes.settings, 0, 0, Buffer.concat(values)));
   return pair;
 }
@@ -137,7 +119,7 @@ const reset = (id: number): Buffer => frameOf(frameTypes.reset, 0, id, numberOf(
 const ping = frameOf(frameTypes.ping, 0, 0, Buffer.alloc(8, 7));
 
 /** Returns frames in short: type, flags, stream, and the code or the length of the payload. */
-const short = (frames: readonly Frame[]): string[] =>
+const short = (frames: readonly PeerFrame[]): string[] =>
   frames.map(({ type, flag, id, payload }) => {
     const name = Object.entries(frameTypes).find(([, number]) => number === type)![0];
     const code =
@@ -169,7 +151,7 @@ function readerOf(stream: ServerStream): { body: string; state: "open" | "ended"
 }
 
 /** Checks that the connection ended with a code. */
-function checkBroken(pair: Pair, frames: readonly Frame[], code: number, what = ""): void {
+function checkBroken(pair: Pair, frames: readonly PeerFrame[], code: number, what = ""): void {
   const last = frames.at(-1);
   assert.equal(last?.type, frameTypes.goAway, `${what} ends the connection`);
   assert.equal(last.payload.readUInt32BE(4), code, what);
@@ -189,7 +171,7 @@ test("a request is answered, in pieces of any length", async () => {
       data(1, Buffer.alloc(0)),
       data(1, "tion", endStream),
     ]);
-    const frames: Frame[] = [];
+    const frames: PeerFrame[] = [];
     let read: ReturnType<typeof readerOf> | undefined;
     pair.onRequest = (stream) => (read = readerOf(stream));
     for (let at = 0; at < bytes.length; at += length) {
@@ -452,12 +434,13 @@ test("windows are kept", async () => {
   assert.deepEqual(short(await pair.send(pair.headers(1, post, endHeaders), ...fill(1))), []);
   checkBroken(pair, await pair.send(data(1, "x")), errorCodes.flowControl, "more than the connection takes");
 
-  const wide = await connected();
-  wide.session.widen(100_000, 1_000_000);
-  const frames = await wide.send(wide.headers(1, post, endHeaders), ...fill(1), data(1, piece), data(1, piece));
-  assert.deepEqual(short(frames), ["settings 0 0 6", "windowUpdate 0 0 +934465"]);
-  assert.deepEqual(short(await wide.send(data(1, Buffer.alloc(1697)))), []);
-  assert.deepEqual(short(await wide.send(data(1, "x"))), ["reset 0 1 3"], "more than the stream takes");
+  const wide = await begin(new Pair(100_000));
+  await wide.send(wide.headers(1, post, endHeaders), data(1, "x"));
+  readerOf(wide.stream(1));
+  const frames = await wide.send(wide.headers(3, post, endHeaders), ...fill(3), data(3, piece), data(3, piece));
+  assert.deepEqual(short(frames), ["settings 0 0 6", "windowUpdate 0 0 +434465"]);
+  assert.deepEqual(short(await wide.send(data(3, Buffer.alloc(1697)))), []);
+  assert.deepEqual(short(await wide.send(data(3, "x"))), ["reset 0 3 3"], "more than the stream takes");
 });
 
 test("bodies that nobody reads do not use up the window of the connection", async () => {
@@ -538,7 +521,7 @@ test("an answer has the bytes that the peer takes", async () => {
   }
   let drains = 0;
   pair.stream(1).onDrain = () => drains++;
-  const texts = (frames: readonly Frame[]): string[] =>
+  const texts = (frames: readonly PeerFrame[]): string[] =>
     frames
       .filter(({ type }) => type === frameTypes.data)
       .map(({ id, payload, flag }) => `${id} ${payload.toString()} ${flag}`);
@@ -607,7 +590,7 @@ test("answers go on when the client reads again", async () => {
   pair.stream(5).end(Buffer.from("short"));
   assert.equal(drains, 0);
   pair.client.resume();
-  const frames: Frame[] = [];
+  const frames: PeerFrame[] = [];
   for (let turns = 0; turns < 20; turns++) frames.push(...(await pair.turns()));
   assert.equal(drains, 2);
   assert.deepEqual(pair.closed, [5, 1, 3]);
@@ -812,7 +795,7 @@ test("bodies that nobody wants any more are as long as they may be for a client 
   await pair.send(pair.headers(1, post, endHeaders));
   for (let count = 0; count < 34; count++) await pair.send(data(1, piece));
   assert.ok(!pair.hasEnded);
-  const frames: Frame[] = [];
+  const frames: PeerFrame[] = [];
   for (let count = 0; count < 3 && !pair.hasEnded; count++) frames.push(...(await pair.send(data(1, piece))));
   checkBroken(pair, frames, errorCodes.calm);
 });
@@ -827,7 +810,7 @@ test("streams that were of no use are few, whoever reset them", async () => {
   ];
   for (const [what, framesOf] of cases) {
     const pair = await connected();
-    const send = async (count: number): Promise<readonly Frame[]> => {
+    const send = async (count: number): Promise<readonly PeerFrame[]> => {
       const frames: Buffer[] = [];
       for (; count > 0; count--, id += 2) frames.push(pair.headers(id, get), ...framesOf(id, pair));
       return pair.send(...frames);

@@ -1,7 +1,7 @@
 /**
  * The server's side of a connection of HTTP/2. Frames of a turn of the event loop are written together, what comes is read
- * where it lies, and a request is one small object: it takes about half of the CPU that `node:http2` takes. A client that
- * breaks the protocol, or sends much that is neither a request nor a body, loses the connection.
+ * where it lies, and a request is one small object (docs/decisions/0024). A client that breaks the protocol, or sends much that
+ * is neither a request nor a body, loses the connection.
  *
  * Hot path. Source: RFC 9113.
  */
@@ -18,6 +18,7 @@ import {
   numberOf,
   preface,
   settings,
+  settingsOf,
   streamIdMax,
   windowMax,
   writeHead,
@@ -31,6 +32,8 @@ import { ServerStream, type StreamSession } from "./server-stream.ts";
 interface SessionOptions {
   /** The number of streams that may be open at once. */
   readonly streamsMax: number;
+  /** The bytes of a body that may come before they are read, once the first body of the connection is wanted. */
+  readonly bodyWindowBytes: number;
   /** The bytes of a list of header fields (each counts 32 more), and the number of fields. */
   readonly headerBytesMax: number;
   readonly fieldsMax: number;
@@ -68,10 +71,10 @@ const resetsPerSecond = 33;
  * The bytes of frames that are neither requests nor bodies which a peer may send at once, and each second for ever. For
  * what it was sent, and for its requests, it may send more: clients confirm what they have read.
  */
-const idleBytesMax = 512 * 1024;
-const idleBytesPerSecond = 16 * 1024;
-const writtenPerIdleByte = 8;
-const idleBytesPerRequest = 256;
+const controlBytesMax = 512 * 1024;
+const controlBytesPerSecond = 16 * 1024;
+const writtenPerControlByte = 8;
+const controlBytesPerRequest = 256;
 
 export class ServerSession implements StreamSession {
   readonly #socket: Duplex;
@@ -113,8 +116,8 @@ export class ServerSession implements StreamSession {
   #lateBytes = 0;
 
   #confirmations = 0;
-  #idleBytes = 0;
-  #idleSinceMs: number;
+  #controlBytes = 0;
+  #controlSinceMs: number;
   #writtenBytes = 0;
   #resets = 0;
   #resetsSinceMs: number;
@@ -130,7 +133,7 @@ export class ServerSession implements StreamSession {
     const { headerBytesMax, fieldsMax, names } = options;
     this.#writer = new BlockWriter(names);
     this.#reader = new BlockReader({ tableBytesMax: 4096, listBytesMax: headerBytesMax, fieldsMax });
-    this.#idleSinceMs = this.#resetsSinceMs = options.now();
+    this.#controlSinceMs = this.#resetsSinceMs = options.now();
     socket.on("data", (bytes: Buffer) => this.#take(bytes));
     socket.on("drain", () => this.#drained());
     socket.on("end", () => this.#lose());
@@ -159,15 +162,11 @@ export class ServerSession implements StreamSession {
     this.#socket.destroy();
   }
 
-  /** Lets the peer send more of a body, and of all of them, before they are read. */
-  widen(streamBytesMax: number, sessionBytesMax: number): void {
-    const streamBytes = Math.min(streamBytesMax, windowMax);
-    const sessionBytes = Math.min(sessionBytesMax, windowMax);
+  bodyWanted(): void {
+    const { bodyWindowBytes: streamBytes, streamsMax } = this.#options;
+    const sessionBytes = Math.min(streamBytes * streamsMax, windowMax);
     if (this.#isOver || this.#ownWindow >= streamBytes || this.#sessionWindow >= sessionBytes) return;
-    const payload = Buffer.allocUnsafe(6);
-    payload.writeUInt16BE(settings.window, 0);
-    payload.writeUInt32BE(streamBytes, 2);
-    this.#frame(frameTypes.settings, 0, 0, payload);
+    this.#frame(frameTypes.settings, 0, 0, settingsOf([settings.window, streamBytes]));
     for (const stream of this.#streams.values()) stream.receiveWindow += streamBytes - this.#ownWindow;
     this.#ownWindow = streamBytes;
     this.#frame(frameTypes.windowUpdate, 0, 0, numberOf(sessionBytes - this.#sessionWindow));
@@ -176,15 +175,10 @@ export class ServerSession implements StreamSession {
   }
 
   #begin(): void {
-    const values = [
+    const payload = settingsOf(
       [settings.streamsMax, this.#options.streamsMax],
       [settings.headerBytes, this.#options.headerBytesMax],
-    ] as const;
-    const payload = Buffer.alloc(6 * values.length);
-    for (const [at, [name, value]] of values.entries()) {
-      payload.writeUInt16BE(name, 6 * at);
-      payload.writeUInt32BE(value, 6 * at + 2);
-    }
+    );
     this.#frame(frameTypes.settings, 0, 0, payload);
   }
 
@@ -442,7 +436,7 @@ export class ServerSession implements StreamSession {
   }
 
   #takeOther(type: number, flag: number, id: number, payload: Buffer): void {
-    if (!this.#mayIdle(headLength + payload.length)) return;
+    if (!this.#countControl(headLength + payload.length)) return;
     switch (type) {
       case frameTypes.windowUpdate:
         return this.#takeWindow(id, payload);
@@ -475,17 +469,17 @@ export class ServerSession implements StreamSession {
   }
 
   /** Counts bytes that are neither a request nor a body. Ends the connection when they are too many. */
-  #mayIdle(bytes: number): boolean {
+  #countControl(bytes: number): boolean {
     // Small frames cost as much as longer ones.
-    this.#idleBytes += Math.max(bytes, 32);
-    if (this.#idleBytes <= idleBytesMax) return true;
+    this.#controlBytes += Math.max(bytes, 32);
+    if (this.#controlBytes <= controlBytesMax) return true;
     const nowMs = this.#options.now();
     const forgiven =
-      ((nowMs - this.#idleSinceMs) / 1000) * idleBytesPerSecond + this.#writtenBytes / writtenPerIdleByte;
-    this.#idleSinceMs = nowMs;
+      ((nowMs - this.#controlSinceMs) / 1000) * controlBytesPerSecond + this.#writtenBytes / writtenPerControlByte;
+    this.#controlSinceMs = nowMs;
     this.#writtenBytes = 0;
-    this.#idleBytes = Math.max(0, this.#idleBytes - forgiven);
-    if (this.#idleBytes <= idleBytesMax) return true;
+    this.#controlBytes = Math.max(0, this.#controlBytes - forgiven);
+    if (this.#controlBytes <= controlBytesMax) return true;
     this.#break(errorCodes.calm);
     return false;
   }
@@ -527,8 +521,8 @@ export class ServerSession implements StreamSession {
     }
     if (id <= this.#lastId) return this.#takeTrailers(id, isEnd, fields, block.length);
     this.#lastId = id;
-    if (id > this.#finalId) return void this.#mayIdle(headLength + block.length); // sent before the peer knew
-    this.#idleBytes = Math.max(0, this.#idleBytes - idleBytesPerRequest);
+    if (id > this.#finalId) return void this.#countControl(headLength + block.length); // sent before the peer knew
+    this.#controlBytes = Math.max(0, this.#controlBytes - controlBytesPerRequest);
     const headers = fields === undefined ? undefined : headersOf(fields);
     const hasWrongLength = isEnd && Number(headers?.["content-length"] ?? 0) > 0;
     if (headers === undefined || fields === undefined || hasWrongLength)
@@ -554,7 +548,7 @@ export class ServerSession implements StreamSession {
 
   #takeTrailers(id: number, isEnd: boolean, fields: readonly string[] | undefined, bytes: number): void {
     const stream = this.#streams.get(id);
-    if (stream === undefined) return void this.#mayIdle(headLength + bytes); // it was given up
+    if (stream === undefined) return void this.#countControl(headLength + bytes); // it was given up
     if (stream.isBodyComplete) return this.#refuse(stream, errorCodes.streamClosed);
     if (!isEnd || fields === undefined || !areTrailers(fields) || stream.bodyLeft > 0)
       return this.#refuse(stream, errorCodes.protocol);
@@ -577,7 +571,7 @@ export class ServerSession implements StreamSession {
     const isEnd = (flag & flags.endStream) !== 0;
     // Padding is no body, and small pieces cost as much as longer ones.
     const body = to - from;
-    if ((body < 32 && !isEnd) || body < length / 2) if (!this.#mayIdle(headLength + length - body)) return;
+    if ((body < 32 && !isEnd) || body < length / 2) if (!this.#countControl(headLength + length - body)) return;
     if (stream === undefined) return this.#takeLate(length);
     stream.receiveWindow -= length;
     const problem = this.#dataProblem(stream, body, isEnd);
@@ -609,7 +603,7 @@ export class ServerSession implements StreamSession {
     this.dropped(bytes);
     this.#lateBytes -= bytes;
     if (this.#lateBytes >= 0) return;
-    this.#mayIdle(-this.#lateBytes);
+    this.#countControl(-this.#lateBytes);
     this.#lateBytes = 0;
   }
 

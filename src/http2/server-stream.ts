@@ -19,6 +19,8 @@ export interface StreamSession {
   sendBody(stream: ServerStream): void;
   /** Tells the peer that the stream is given up. */
   sendReset(stream: ServerStream, code: number): void;
+  /** Lets the peer send more of its bodies before they are read, since one is wanted. */
+  bodyWanted(): void;
   /** Notes that bytes of the body have a reader, so that the peer may send more. */
   consumed(stream: ServerStream, bytes: number): void;
   /** Notes that bytes of a body are not kept, so that the peer may send as many of other bodies. */
@@ -168,6 +170,7 @@ export class ServerStream {
   read(reader: PieceReader): void {
     if (this.isClosed) return reader.lost();
     this.#reader = reader;
+    this.#session.bodyWanted();
     this.resume();
   }
 

@@ -116,16 +116,12 @@ export class Http1ResponseWriter implements ResponseWriter {
     this.#socket.destroy();
   }
 
-  get blocked(): boolean {
-    return this.#socket.writableNeedDrain;
-  }
-
   whenDrained(settled: (hasDrained: boolean) => void): () => void {
     return whenDrained(this.channel, settled);
   }
 
-  onTaken(callback: () => void): void {
-    onceTaken(this.#socket, callback);
+  whileUntaken(begin: () => () => void): void {
+    if (this.#socket.writableNeedDrain) onceTaken(this.#socket, begin());
   }
 
   /** Writes the head with the first bytes of the body, and decides whether the connection is kept. */

@@ -11,6 +11,7 @@ const session: StreamSession = {
   sendHeaders: ignore,
   sendBody: ignore,
   sendReset: ignore,
+  bodyWanted: ignore,
   consumed: ignore,
   dropped: ignore,
   forget: ignore,

@@ -11,22 +11,11 @@ export class Http2Message implements Message {
   readonly body: BodyStream | undefined;
   readonly #stream: ServerStream;
 
-  /** `wanted` is called when the body is requested. */
-  constructor(stream: ServerStream, wanted: () => void) {
+  constructor(stream: ServerStream) {
     this.headers = stream.headers;
     this.rawHeaders = stream.fields;
+    this.body = stream.hasBody ? stream : undefined;
     this.#stream = stream;
-    if (!stream.hasBody) this.body = undefined;
-    else
-      this.body = {
-        read: (reader) => {
-          stream.read(reader);
-          wanted();
-        },
-        pause: () => stream.pause(),
-        resume: () => stream.resume(),
-        stop: () => stream.stop(),
-      };
   }
 
   sendContinue(): void {
@@ -38,7 +27,6 @@ export class Http2ResponseWriter implements ResponseWriter {
   readonly #stream: ServerStream;
   readonly #date: () => string;
   #settled: ((hasDrained: boolean) => void) | undefined;
-  #onTaken: (() => void) | undefined;
 
   /** `date` returns the time as the header of that name shows it. */
   constructor(stream: ServerStream, date: () => string) {
@@ -49,7 +37,6 @@ export class Http2ResponseWriter implements ResponseWriter {
   /** Called when the stream is closed. */
   closed(): void {
     this.#settle(false);
-    this.#onTaken?.();
   }
 
   #settle(hasDrained: boolean): void {
@@ -94,22 +81,12 @@ export class Http2ResponseWriter implements ResponseWriter {
     this.#stream.reset(errorCodes.cancel);
   }
 
-  /**
-   * The end of an answer may wait: the answers of a connection share its windows. A connection that takes none of them ends
-   * when it is idle.
-   */
-  readonly blocked = false;
-
   whenDrained(settled: (hasDrained: boolean) => void): () => void {
     this.#settled = settled;
     this.#stream.onDrain = () => this.#settle(true);
     return () => {
       this.#settled = undefined;
     };
-  }
-
-  onTaken(callback: () => void): void {
-    this.#onTaken = callback;
   }
 }
 

@@ -32,7 +32,7 @@ export interface Peer {
   identify(user: string, plane: string): OwnerBound | undefined;
 }
 
-/** The request as Node's implementation of the protocol represents it. */
+/** The request as the protocol brings it. */
 export interface Message {
   readonly headers: IncomingHttpHeaders;
   /** Names and values alternate, as the client sent them. */

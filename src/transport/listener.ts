@@ -2,8 +2,7 @@
  * The https port: HTTP/2 and HTTP/1.1 by ALPN, TLS, limits against abuse, and graceful shutdown. It turns each exchange
  * into an `ApiRequest` and passes the `Reply` to `reply-writer.ts`; the chain handles the request.
  *
- * Hot path. Most of the cost of a small request is below this file, in Node's protocols, TLS and the kernel:
- * docs/performance.md.
+ * Hot path. Most of the cost of a small request is below this file, in TLS and the kernel: docs/performance.md.
  */
 import { constants } from "node:crypto";
 import type { Log } from "#std/log.ts";
@@ -215,7 +214,6 @@ class Connection implements Peer {
   readonly #refused: ConnectionParts["refused"];
   readonly #authenticated: () => void;
   #isKnown = false;
-  #isWide = false;
   /** Whether the connection exceeds the limit of its user, or of the plane. */
   isExcess = false;
   #certificate: ClientCertificate | undefined;
@@ -230,17 +228,6 @@ class Connection implements Peer {
     this.#authenticated = authenticated;
     this.remoteAddress = socket.remoteAddress ?? "";
     this.#chains = chains;
-  }
-
-  /**
-   * Enlarges the flow control windows of HTTP/2 when a body is requested: the client may send more than the protocol's
-   * initial size, in each stream and in all together.
-   */
-  widen(): void {
-    if (this.#isWide || this.session === undefined) return;
-    this.#isWide = true;
-    const { streamWindowBytes, concurrentStreams } = this.#limits;
-    this.session.widen(streamWindowBytes, streamWindowBytes * concurrentStreams);
   }
 
   identify(user: string, plane: string): OwnerBound | undefined {
@@ -461,7 +448,7 @@ class TlsListener implements Listener {
 
   #serveHttp2(connection: Connection): void {
     const { socket, reader } = connection;
-    const { concurrentStreams, headerBytes, headerCount } = this.#limits;
+    const { concurrentStreams, streamWindowBytes, headerBytes, headerCount } = this.#limits;
     let used = ignore;
     const finished = (): void => {
       used();
@@ -471,6 +458,7 @@ class TlsListener implements Listener {
       socket,
       {
         streamsMax: concurrentStreams,
+        bodyWindowBytes: streamWindowBytes,
         // The limits are longer than the served ones, so that a client that exceeds these gets an answer; above the limits
         // here the stream is reset.
         headerBytesMax: headerBytes * 1.5,
@@ -585,7 +573,7 @@ class TlsListener implements Listener {
       stream.end(Buffer.from("400 Bad Request"));
       return;
     }
-    const message = new Http2Message(stream, () => connection.widen());
+    const message = new Http2Message(stream);
     const head = {
       method: headers[":method"] ?? "GET",
       url,

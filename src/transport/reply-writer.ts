@@ -334,7 +334,7 @@ export class Exchange {
   #handedOver(): void {
     this.finish();
     const writer = this.#writer;
-    if (writer.blocked) writer.onTaken(this.#settings.clock.after(this.#settings.stallMs, () => writer.destroy()));
+    writer.whileUntaken?.(() => this.#settings.clock.after(this.#settings.stallMs, () => writer.destroy()));
   }
 }
 

@@ -20,13 +20,15 @@ export interface ResponseWriter {
   tunnel?(tunnel: Tunnel, headers: readonly string[]): void;
   end(): void;
   destroy(): void;
-  /** Whether bytes wait for a peer that does not read them. */
-  readonly blocked: boolean;
   /**
    * Calls back once when there is space again (true), or the connection has closed (false). The returned function cancels
    * it. Only one may wait.
    */
   whenDrained(settled: (hasDrained: boolean) => void): () => void;
-  /** Calls back when the peer has received all written bytes, or has closed. */
-  onTaken(callback: () => void): void;
+  /**
+   * Calls `begin` if written bytes wait for a peer that does not read, and calls what it returns when the peer has received
+   * them, or has closed. Absent where answers share the windows of a connection, so that one may wait for others: a connection
+   * that takes none of them ends when it is idle.
+   */
+  whileUntaken?(begin: () => () => void): void;
 }

@@ -152,8 +152,8 @@ export class WebSocketResponseWriter implements ResponseWriter {
     return whenDrained(this.channel, settled);
   }
 
-  onTaken(callback: () => void): void {
-    onceTaken(this.channel, callback);
+  whileUntaken(begin: () => () => void): void {
+    if (this.blocked) onceTaken(this.channel, begin());
   }
 
   /** Sends the last bytes and lets the client close, which may still be sending. */
