@@ -77,7 +77,11 @@ withOwnServer(
   {},
   async (api) => {
     await failWebhook(api);
-    const metrics = labelsByMetric((await api.get("/metrics")).expect(200).text);
+    const metrics = await eventually(async () => {
+      const { text } = (await api.get("/metrics")).expect(200);
+      assert.match(text, /^apiserver_longrunning_requests\{/m, "controllers of the server watch soon");
+      return labelsByMetric(text);
+    });
     const folder = temporaryFolder();
     const board = JSON.parse((await runProgram(["dashboard"], folder)).stdout) as {
       readonly panels: readonly { readonly id: number; readonly targets?: readonly { readonly expr: string }[] }[];
