@@ -110,8 +110,8 @@ export interface EncodableList {
   item(at: number): unknown;
   /** The type of the items, under the same conditions as for `Encodable`. */
   readonly schema?: Schema | undefined;
-  /** Returns the stored version of the item, for encodings that keep their bytes; only where items are whole objects. */
-  readonly source?: ((at: number) => ItemSource) | undefined;
+  /** The stored versions of the items, for encodings that keep their bytes; only where items are whole objects. */
+  readonly sources?: readonly ItemSource[] | undefined;
   /** Returns the item as JSON text, if that is cheaper than encoding the value. */
   readonly itemJson?: ((at: number) => string) | undefined;
   /** Returns the approximate number of bytes of JSON from which the item is made. */
@@ -121,7 +121,7 @@ export interface EncodableList {
 }
 
 /** The stored version of an item, which is the same object in every list. */
-interface ItemSource {
+export interface ItemSource {
   /** The revisions at which this version and the object were written. */
   readonly revision: number;
   readonly created: number;

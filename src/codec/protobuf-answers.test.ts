@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Schema } from "#schema/schema.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { rawNumber } from "#std/raw-number.ts";
-import type { EncodableList } from "./encoding.ts";
+import type { EncodableList, ItemSource } from "./encoding.ts";
 import { decodeJson } from "./json.ts";
 import { ProtobufAnswers } from "./protobuf-answers.ts";
 import { decodeProtobuf } from "./protobuf.ts";
@@ -106,13 +106,8 @@ test("a stored object that was sent before is not decoded again, in its version"
   assert.equal(decoded, 3);
 });
 
-interface Source {
-  readonly revision: number;
-  readonly created: number;
-}
-
 /** A list that counts the items that are read. */
-function countedList(sources: readonly Source[], nameOf: (source: Source) => string) {
+function countedList(sources: readonly ItemSource[], nameOf: (source: ItemSource) => string) {
   const counts = { read: 0 };
   const list: EncodableList = {
     members: { kind: "ThingList", apiVersion: "v1", metadata: { resourceVersion: "7" } },
@@ -124,7 +119,7 @@ function countedList(sources: readonly Source[], nameOf: (source: Source) => str
       return { name: nameOf(sources[at]!) };
     },
     schema,
-    source: (at) => sources[at]!,
+    sources,
     weight: (at) => nameOf(sources[at]!).length,
   };
   return { list, counts };
@@ -147,8 +142,8 @@ const namesIn = (bytes: Buffer): string[] => {
 
 test("a list that is asked for again reads no item, and after a change only those of one chunk", async () => {
   const answers = answersOf();
-  const sources = Array.from({ length: 2000 }, (_, at): Source => ({ revision: at + 1, created: at + 1 }));
-  const nameOf = ({ revision }: Source): string => `${revision}`.padEnd(1000, "x");
+  const sources = Array.from({ length: 2000 }, (_, at): ItemSource => ({ revision: at + 1, created: at + 1 }));
+  const nameOf = ({ revision }: ItemSource): string => `${revision}`.padEnd(1000, "x");
   const first = countedList(sources, nameOf);
   assert.deepEqual(namesIn(await encode(answers, first.list)), sources.map(nameOf));
   assert.equal(first.counts.read, 2000);
@@ -165,8 +160,8 @@ test("a list that is asked for again reads no item, and after a change only thos
 });
 
 test("a list that is longer than what is kept is sent whole", async () => {
-  const sources = Array.from({ length: 90 }, (_, at): Source => ({ revision: at + 1, created: at + 1 }));
-  const nameOf = ({ revision }: Source): string => `${revision}`.padEnd(1_000_000, "x");
+  const sources = Array.from({ length: 90 }, (_, at): ItemSource => ({ revision: at + 1, created: at + 1 }));
+  const nameOf = ({ revision }: ItemSource): string => `${revision}`.padEnd(1_000_000, "x");
   const { list } = countedList(sources, nameOf);
   assert.deepEqual(namesIn(await encode(answersOf(), list)), sources.map(nameOf));
   assert.deepEqual(namesIn(await encode(answersOf(), countedList([], nameOf).list)), []);
@@ -174,10 +169,10 @@ test("a list that is longer than what is kept is sent whole", async () => {
 
 test("a long list, also when it is asked for again, does not displace what is kept of others", async () => {
   const answers = answersOf();
-  const sourcesOf = (count: number, first: number): Source[] =>
+  const sourcesOf = (count: number, first: number): ItemSource[] =>
     Array.from({ length: count }, (_, at) => ({ revision: first + at, created: first + at }));
   const [few, many] = [sourcesOf(20, 1), sourcesOf(90, 1001)];
-  const nameOf = ({ revision }: Source): string => `${revision}`.padEnd(1_000_000, "x");
+  const nameOf = ({ revision }: ItemSource): string => `${revision}`.padEnd(1_000_000, "x");
   await encode(answers, countedList(few, nameOf).list);
   const long = [countedList(many, nameOf), countedList(many, nameOf)] as const;
   for (const { list } of long) await encode(answers, list);

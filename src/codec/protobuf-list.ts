@@ -6,7 +6,7 @@ import type { Schema } from "#schema/schema.ts";
 import type { Clock } from "#std/clock.ts";
 import { pieceLength } from "#std/byte-pieces.ts";
 import { Yielder } from "#std/cooperative.ts";
-import type { EncodableList } from "./encoding.ts";
+import type { EncodableList, ItemSource } from "./encoding.ts";
 import { KeptBytes } from "./kept-bytes.ts";
 import { messageWriter } from "./protobuf-message.ts";
 import { ProtobufWriter } from "./protobuf-writer.ts";
@@ -73,14 +73,14 @@ export class ProtobufLists {
 
   /** Returns the bytes that are kept, or makes them; `keeps` says whether they are kept then. */
   #chunk(list: EncodableList, fields: ItemFields, range: Range, keeps: boolean): Buffer {
-    const { source } = list;
-    if (source === undefined) return this.#write(list, fields, range);
+    const { sources } = list;
+    if (sources === undefined) return this.#write(list, fields, range);
     const { schema } = fields;
-    const first = source(range.from);
+    const first = sources[range.from]!;
     const kept = this.#kept.get(first);
-    if (kept?.schema === schema && haveVersions(source, range, kept.versions)) return kept.bytes;
+    if (kept?.schema === schema && haveVersions(sources, range, kept.versions)) return kept.bytes;
     const bytes = this.#write(list, fields, range);
-    if (keeps) this.#kept.set(first, { schema, versions: versionsOf(source, range), bytes });
+    if (keeps) this.#kept.set(first, { schema, versions: versionsOf(sources, range), bytes });
     return bytes;
   }
 
@@ -102,12 +102,12 @@ export class ProtobufLists {
  * Yields the ranges of chunks. Sources decide where they end, not only weights: a new or deleted object moves few of the
  * ends after it.
  */
-function* rangesOf({ count, weight, source }: EncodableList): Generator<Range, void, undefined> {
+function* rangesOf({ count, weight, sources }: EncodableList): Generator<Range, void, undefined> {
   let from = 0;
   let sum = 0;
   for (let at = 0; at < count; at++) {
     sum += weight(at);
-    const mayEnd = source === undefined || source(at).created % 16 === 0;
+    const mayEnd = sources === undefined || sources[at]!.created % 16 === 0;
     if (at + 1 < count && sum < chunkWeightMax && !(mayEnd && sum >= chunkWeightMin)) continue;
     yield { from, to: at + 1 };
     from = at + 1;
@@ -115,11 +115,12 @@ function* rangesOf({ count, weight, source }: EncodableList): Generator<Range, v
   }
 }
 
-type SourceOf = NonNullable<EncodableList["source"]>;
-
-const versionsOf = (source: SourceOf, { from, to }: Range): readonly number[] =>
-  Array.from({ length: to - from }, (_, at) => source(from + at).revision);
+const versionsOf = (sources: readonly ItemSource[], { from, to }: Range): readonly number[] =>
+  Array.from({ length: to - from }, (_, at) => sources[from + at]!.revision);
 
 /** Whether the items of a range have these versions. */
-const haveVersions = (source: SourceOf, { from, to }: Range, versions: readonly number[]): boolean =>
-  versions.length === to - from && versions.every((version, at) => source(from + at).revision === version);
+function haveVersions(sources: readonly ItemSource[], { from, to }: Range, versions: readonly number[]): boolean {
+  if (versions.length !== to - from) return false;
+  for (let at = from; at < to; at++) if (sources[at]!.revision !== versions[at - from]) return false;
+  return true;
+}

@@ -65,7 +65,7 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
     get schema() {
       return negotiated.transform === "" ? definition.decoder.type : undefined;
     },
-    ...(negotiated.transform === "" ? { source: (at) => entries[at]! } : {}),
+    ...(negotiated.transform === "" ? { sources: entries } : {}),
     itemJson:
       itemJson &&
       ((at) =>

@@ -59,6 +59,8 @@ const waitingBytesMax = 1024 * 1024;
 const confirmationsMax = 1000;
 /** The header blocks of one request may come in so many frames, as with `nghttp2`. */
 const continuationsMax = 8;
+/** The bytes of a body in a frame: with its head it fills one record of TLS, so that no record has a few bytes only. */
+const bodyBytesMax = 16 * 1024 - headLength;
 /** A block may be longer than the fields that it stands for: names and values may be written in full. */
 const blockBytesMax = 256 * 1024;
 /**
@@ -240,9 +242,11 @@ export class ServerSession implements StreamSession {
     if (waitingBytes > 0) {
       if (stream.sendWindow <= 0) return false;
       if (!this.#canSend) return true;
-      const length = Math.min(waitingBytes, this.#sendWindow, stream.sendWindow, frameBytesMax);
+      const length = Math.min(waitingBytes, this.#sendWindow, stream.sendWindow, bodyBytesMax);
       const out = this.#room(headLength + length);
       if (stream.isClosed) return false; // the connection ended
+      // What was written for lack of room may have filled the socket.
+      if (!this.#canSend) return true;
       const isLast = length === waitingBytes && stream.isEnded;
       writeHead(out, this.#outBytes, length, kindOf(frameTypes.data, isLast ? flags.endStream : 0), stream.id);
       stream.take(out, this.#outBytes + headLength, length);
