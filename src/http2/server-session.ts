@@ -245,7 +245,7 @@ export class ServerSession implements StreamSession {
       const length = Math.min(waitingBytes, this.#sendWindow, stream.sendWindow, bodyBytesMax);
       const out = this.#room(headLength + length);
       if (stream.isClosed) return false; // the connection ended
-      // What was written for lack of room may have filled the socket.
+      // The socket may be full of frames that were written for lack of room.
       if (!this.#canSend) return true;
       const isLast = length === waitingBytes && stream.isEnded;
       writeHead(out, this.#outBytes, length, kindOf(frameTypes.data, isLast ? flags.endStream : 0), stream.id);
