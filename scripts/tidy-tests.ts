@@ -2,12 +2,7 @@
  * Finds tests that measure time. The time of work depends on the machine and its other work more than on the work
  * itself: tests count the work, or compare how it grows; benches measure.
  */
-
-interface Finding {
-  readonly file: string;
-  readonly line: number;
-  readonly message: string;
-}
+import type { Finding } from "./tidy-finding.ts";
 
 /** Files and folders that read a clock for another purpose than to judge the time of work. */
 const mayMeasure: readonly string[] = [

@@ -2,7 +2,7 @@
  * Three checks of `tidy.ts` for unused things: exports without an import, permissions of the layer map without an
  * import, and names of files in comments that do not exist.
  */
-import type { Finding, Sources } from "./tidy.ts";
+import type { Finding, Sources } from "./tidy-finding.ts";
 
 const declared = /^export (?:async )?(?:abstract )?(?:function\*?|class|const|let|interface|type) (\w+)/gm;
 const listed = /\b(?:import|export)\s+(?:type\s+)?\{([^}]*)\}\s*from\s*["']([^"']+)["']/g;

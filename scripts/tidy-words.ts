@@ -2,7 +2,7 @@
  * Three checks of `tidy.ts`: a comment does not begin with a word that makes it a fragment and says nothing twice, and
  * retired names are not used again.
  */
-import type { Finding } from "./tidy.ts";
+import type { Finding } from "./tidy-finding.ts";
 
 /** Words that began comments without a main verb, or whose subject was the name below. */
 const refusedFirst: ReadonlySet<string> = new Set(

@@ -16,19 +16,11 @@ import {
   packageEntries,
 } from "./layers.ts";
 import { root } from "./steps.ts";
+import type { Finding, Sources } from "./tidy-finding.ts";
 import { findAliasedTypes, circles, moduleState, roomCircles, findSharedTypeNames } from "./tidy-shape.ts";
 import { findMeasuredTimes } from "./tidy-tests.ts";
 import { unknownFiles, findUnusedExports, findUnusedPermissions } from "./tidy-usage.ts";
 import { firstWords, findRetiredWords, repeatedSentences } from "./tidy-words.ts";
-
-export interface Finding {
-  readonly file: string;
-  readonly line: number;
-  readonly message: string;
-}
-
-/** The texts of files by their repository paths with forward slashes. */
-export type Sources = ReadonlyMap<string, string>;
 
 export interface Packages {
   readonly dependencies: readonly string[];
