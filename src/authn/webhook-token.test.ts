@@ -106,6 +106,26 @@ test("a token for other audiences is refused", async () => {
   assert.equal((await tokens.authenticateToken("silent", ["vault"])).outcome, "none");
 });
 
+test("the audiences of a token are those of the answer, once each, and a token for others has no error", async () => {
+  const { tokens } = webhook((token) =>
+    token === "bad"
+      ? reviewReply({ authenticated: false, error: "it is bad" })
+      : authenticatedReview({ username: "alice" }, { audiences: ["a", "b"] }),
+  );
+  for (const [asked, named] of [
+    [
+      ["b", "a"],
+      ["a", "b"],
+    ],
+    [["a", "a"], ["a"]],
+  ] as const) {
+    const answer = await tokens.authenticateToken("good", asked);
+    assert.deepEqual(answer, { outcome: "user", user: { name: "alice", groups: [] }, audiences: named });
+  }
+  assert.deepEqual(await tokens.authenticateToken("bad"), { outcome: "refused", reason: "it is bad" });
+  assert.deepEqual(await tokens.authenticateToken("bad", ["vault"]), { outcome: "none" });
+});
+
 test("answers are cached for a while, and then given at once [AWH-02]", async () => {
   const { tokens, calls, clock, ask } = webhook((token) =>
     token === "good" ? authenticatedReview({ username: "alice" }) : reviewReply({ authenticated: false }),
@@ -120,6 +140,12 @@ test("answers are cached for a while, and then given at once [AWH-02]", async ()
   await ask("good");
   await ask("bad");
   assert.equal(calls.length, 4);
+});
+
+test("an error in an answer is asked about again", async () => {
+  const { ask, calls } = webhook(() => reviewReply({ authenticated: false, error: "try again" }));
+  for (let i = 0; i < 3; i++) assert.deepEqual(await ask("t"), { outcome: "refused", reason: "try again" });
+  assert.equal(calls.length, 3);
 });
 
 test("ten thousand bad tokens neither drive out a good one nor stay", async () => {

@@ -1,6 +1,6 @@
 /**
  * Has a webhook check tokens, by a TokenReview. Good and bad answers have separate caches, so that a flood of bad
- * tokens does not evict good ones; failures are not cached. The number of waiting tokens is bounded. Source: upstream's
+ * tokens does not evict good ones; failures, and errors in answers, are not cached. The number of waiting tokens is bounded. Source: upstream's
  * `plugin/pkg/authenticator/token/webhook`.
  */
 import { hash } from "node:crypto";
@@ -80,7 +80,8 @@ export class WebhookTokens implements TokenAuthenticator {
     try {
       const answer = this.#read(await this.#review(token, audiences), audiences);
       const answers = answer.outcome === "user" ? this.#good : this.#bad;
-      if (cacheTtlMs > 0) answers.set(key, answer, clock.monotonic() + cacheTtlMs);
+      // Upstream: an error that the webhook names is no answer to remember.
+      if (cacheTtlMs > 0 && answer.outcome !== "refused") answers.set(key, answer, clock.monotonic() + cacheTtlMs);
       return answer;
     } catch (error) {
       if (!this.#gone.signal.aborted) failed(error);
@@ -107,17 +108,17 @@ export class WebhookTokens implements TokenAuthenticator {
     const { authenticated, error } = status;
     const named = textList(status["audiences"] ?? []);
     if (named === undefined) throw new Error("the webhook's answer has audiences that are no texts");
+    const meant = named.length > 0 ? named : this.#options.audiences;
+    const shared = meant.filter((audience) => audiences.includes(audience));
+    // Upstream: a token for others is none, whatever else is said of it. A server without names asks for no audience.
+    if (audiences.length > 0 && shared.length === 0) return noCredentials;
     if (authenticated !== true) {
       if (typeof error !== "string" || error === "") return noCredentials;
       return { outcome: "refused", reason: error.slice(0, 1000) };
     }
     const user = userOf(status["user"]);
     if (user === undefined) throw new Error("the webhook's answer names no user");
-    const meant = named.length > 0 ? named : this.#options.audiences;
-    const shared = audiences.filter((audience) => meant.includes(audience));
-    // A server without names of its own asks for no audience.
-    if (audiences.length === 0) return { outcome: "user", user };
-    return shared.length === 0 ? noCredentials : { outcome: "user", user, audiences: shared };
+    return audiences.length === 0 ? { outcome: "user", user } : { outcome: "user", user, audiences: shared };
   }
 }
 

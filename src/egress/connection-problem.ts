@@ -2,7 +2,7 @@
  * Messages of failed outgoing connections, in the words of Go's client, for which people search. No message contains a
  * header, a body or a credential.
  */
-import { isIP } from "node:net";
+import { certificateProblem } from "./refused-certificate.ts";
 
 /** The server that was called. */
 interface Called {
@@ -10,6 +10,8 @@ interface Called {
   readonly host: string;
   /** The name expected in the certificate, when it is not the host. */
   readonly serverName?: string | undefined;
+  /** Whether a server without TLS is said to speak HTTP, as Go's HTTP client does. */
+  readonly isHttp?: boolean;
 }
 
 const unknownAuthorities: ReadonlySet<string> = new Set([
@@ -51,9 +53,9 @@ export function problemOfConnection(error: unknown): CallProblem {
 
 type SystemError = NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
 
-export function connectionProblem(error: unknown, { host, serverName }: Called): string {
+export function connectionProblem(error: unknown, { host, serverName, isHttp = false }: Called): string {
   if (!(error instanceof Error)) return String(error);
-  const { code = "", address, port }: SystemError = error;
+  const { code = "", address, port, syscall }: SystemError = error;
   const dialled = address === undefined ? host : `${address.includes(":") ? `[${address}]` : address}:${port}`;
   const refusal = refusals[code];
   if (refusal !== undefined) return `dial tcp ${dialled}: connect: ${refusal}`;
@@ -61,32 +63,16 @@ export function connectionProblem(error: unknown, { host, serverName }: Called):
   if (code === "ABORTED") return "context canceled";
   if (code === "ENOTFOUND" || code === "EAI_AGAIN")
     return `dial tcp: lookup ${host.replace(/:\d+$/, "")}: no such host`;
+  if (code === "ECONNRESET" && syscall !== undefined) return "read: connection reset by peer";
   if (code === "ECONNRESET" || code === "EPIPE") return "EOF";
   if (code === "HPE_HEADER_OVERFLOW") return "net/http: server response headers exceeded their limit; aborted";
   if (code.startsWith("HPE_")) return "net/http: HTTP/1.x transport connection broken: malformed HTTP response";
   if (code === "EPROTO" || code.startsWith("ERR_SSL_")) {
-    return "tls: first record does not look like a TLS handshake";
+    return isHttp
+      ? "http: server gave HTTP response to HTTPS client"
+      : "tls: first record does not look like a TLS handshake";
   }
-  if (unknownAuthorities.has(code)) {
-    return "tls: failed to verify certificate: x509: certificate signed by unknown authority";
-  }
-  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") {
-    return "tls: failed to verify certificate: x509: certificate has expired or is not yet valid";
-  }
-  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
-    return `tls: failed to verify certificate: x509: ${wrongName(error, serverName ?? host.replace(/:\d+$|[[\]]/g, ""))}`;
-  }
+  const refused = certificateProblem(error, serverName ?? host.replace(/:\d+$|[[\]]/g, ""));
+  if (refused !== undefined) return `tls: failed to verify certificate: x509: ${refused}`;
   return error.message;
-}
-
-/** Returns the message for a certificate with other names. Node's error has the certificate. */
-function wrongName({ cert }: Error & { readonly cert?: { readonly subjectaltname?: string } }, wanted: string): string {
-  const isAddress = isIP(wanted) !== 0;
-  const kind = isAddress ? "IP Address:" : "DNS:";
-  const entries = (cert?.subjectaltname ?? "").split(", ").filter((entry) => entry.startsWith(kind));
-  const names = entries.map((entry) => entry.slice(kind.length)).join(", ");
-  if (names !== "") return `certificate is valid for ${names}, not ${wanted}`;
-  return isAddress
-    ? `cannot validate certificate for ${wanted} because it doesn't contain any IP SANs`
-    : `certificate is not valid for any names, but wanted to match ${wanted}`;
 }

@@ -6,9 +6,10 @@
 import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { Agent, request as tlsRequest } from "node:https";
 import type { Socket } from "node:net";
-import type { ConnectionOptions } from "node:tls";
+import { type ConnectionOptions, TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import { type OpenTunnel, tlsThrough } from "./proxy-tunnel.ts";
+import { checkNames, keepRefused } from "./refused-certificate.ts";
 
 // A static import would also read all other exports of the module, and load another HTTP client (24 ms, 15 MB).
 const { Agent: PlainAgent, request: plainRequest } = process.getBuiltinModule("node:http");
@@ -88,6 +89,7 @@ export function openOutgoing(options: OutgoingOptions): RetirableOutgoing {
   const secure = new Agent({
     ...pool,
     rejectUnauthorized: insecure !== true,
+    checkServerIdentity: checkNames,
     minVersion: "TLSv1.2",
     // Every configured authority is a trust anchor, even if another authority signed it.
     ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
@@ -128,7 +130,7 @@ export function openOutgoing(options: OutgoingOptions): RetirableOutgoing {
       : plainRequest(url, { ...init, agent: plain });
   return {
     callOut: (call) =>
-      send({ call, url: new URL(call.url), deadlineMs: clock.monotonic() + call.timeoutMs, start, clock }),
+      send({ call, url: new URL(call.url), deadlineMs: clock.monotonic() + call.timeoutMs, start, clock, ca }),
     retire() {
       for (const agent of [secure, plain]) {
         agent.maxFreeSockets = 0;
@@ -151,6 +153,7 @@ interface Sending {
   readonly deadlineMs: number;
   readonly start: StartRequest;
   readonly clock: Clock;
+  readonly ca: string | undefined;
 }
 
 async function send(sending: Sending): Promise<OutgoingAnswer> {
@@ -165,7 +168,7 @@ async function send(sending: Sending): Promise<OutgoingAnswer> {
 
 /** Returns the answer; `undefined` when `mayRepeat` and a kept connection was already closed. */
 function attempt(
-  { call, url, deadlineMs, start, clock }: Sending,
+  { call, url, deadlineMs, start, clock, ca }: Sending,
   mayRepeat: boolean,
 ): Promise<OutgoingAnswer | undefined> {
   const { signal, body, timeoutMs, maxBytes } = call;
@@ -197,6 +200,9 @@ function attempt(
       if (!mayRepeat || !request.reusedSocket || error.code !== "ECONNRESET") return fail(error);
       settle();
       resolve(undefined);
+    });
+    request.once("socket", (socket) => {
+      if (socket instanceof TLSSocket && !request.reusedSocket) keepRefused(socket, { clock, ca });
     });
     request.once("response", (response) => {
       readBody(response, maxBytes).then((whole) => {

@@ -19,6 +19,8 @@ interface WebhookCallErrorOptions extends ErrorOptions {
   readonly code?: number;
   /** The kind of the problem; left out: an answer that cannot be used. */
   readonly problem?: CallProblem;
+  /** Whether nothing was called, since the configuration cannot be used. */
+  readonly isUncallable?: boolean;
 }
 
 /** The error of a call without a usable answer. */
@@ -28,12 +30,14 @@ export class WebhookCallError extends Error {
   /** The code of the answer; 503 without an answer. */
   readonly code: number;
   readonly problem: CallProblem;
+  readonly isUncallable: boolean;
 
   constructor(message: string, options: WebhookCallErrorOptions = {}) {
     super(message, options);
     this.name = "WebhookCallError";
     this.problem = options.problem ?? "answer";
     this.isTimeout = options.isTimeout === true;
+    this.isUncallable = options.isUncallable === true;
     this.code = options.code ?? 503;
   }
 }

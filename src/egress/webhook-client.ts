@@ -12,6 +12,7 @@ import type { Clock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
 import { runCooperatively } from "#std/cooperative.ts";
 import { connectionProblem, problemOfConnection } from "./connection-problem.ts";
+import { bundleProblem } from "./refused-certificate.ts";
 import {
   type OutgoingAnswer,
   OutgoingError,
@@ -78,7 +79,8 @@ export class WebhookClients {
       });
     } catch (error) {
       const isTimeout = error instanceof OutgoingError && error.code === "TIMEOUT";
-      throw new WebhookCallError(`Post ${goQuote(shown)}: ${connectionProblem(error, target)}`, {
+      if (error instanceof WebhookCallError) throw error;
+      throw new WebhookCallError(`Post ${goQuote(shown)}: ${connectionProblem(error, { ...target, isHttp: true })}`, {
         isTimeout,
         problem: problemOfConnection(error),
         cause: error,
@@ -100,12 +102,16 @@ export class WebhookClients {
   ): RetirableOutgoing {
     const { cert, key } = credentials?.trust ?? {};
     const ca = Buffer.from(caBundle, "base64").toString();
-    if (ca !== "" && !ca.includes("-----BEGIN CERTIFICATE-----")) {
-      throw new Error("unable to load root certificates: unable to parse bytes as PEM block");
-    }
     const way = wayTo(service);
     const id = JSON.stringify([caBundle, serverName, cert, way]);
     const cached = this.#pools.get(id);
+    const problem = cached === undefined && ca !== "" ? bundleProblem(ca) : undefined;
+    if (problem !== undefined) {
+      throw new WebhookCallError(`unable to load root certificates: ${problem}`, {
+        isUncallable: true,
+        problem: "unknown_authority",
+      });
+    }
     this.#pools.delete(id);
     const outgoing =
       cached ??

@@ -50,7 +50,7 @@ function question(answers: readonly (number | Error)[]) {
 test("each pause is half as long again, up to a fifth longer by chance", async () => {
   const { answer, clock, pauses, calls } = question([
     500,
-    Object.assign(new Error(), { code: "ECONNRESET" }),
+    Object.assign(new Error(), { code: "ECONNRESET", syscall: "read" }),
     429,
     200,
   ]);
@@ -74,6 +74,7 @@ test("a request that would fail again is not repeated", async () => {
   for (const [said, message] of [
     [403, /^the webhook answered 403$/],
     [new OutgoingError("TIMEOUT", "no answer"), /^no answer$/],
+    [Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }), /^socket hang up$/],
   ] as const) {
     const { answer, calls } = question([said]);
     await assert.rejects(answer, { message });

@@ -113,5 +113,8 @@ export function answerObject(body: Buffer): Readonly<Record<string, unknown>> | 
 /** Whether a repetition may succeed. */
 function isPassing(error: unknown): boolean {
   if (error instanceof AnswerError) return passingCodes.includes(error.code);
-  return !(error instanceof OutgoingError) && (error as NodeJS.ErrnoException).code === "ECONNRESET";
+  if (error instanceof OutgoingError || !(error instanceof Error)) return false;
+  const { code, syscall }: NodeJS.ErrnoException = error;
+  // A connection that is closed in good order has this code, too, but no system call that failed.
+  return code === "ECONNRESET" && syscall !== undefined;
 }

@@ -112,6 +112,12 @@ inBothDomains(
       "metadata.finalizers": ["customresourcecleanup.apiextensions.k8s.io"],
       "metadata.generation": 1,
       "metadata.deletionTimestamp": present,
+      "metadata.deletionGracePeriodSeconds": absent,
+    });
+    (await api.delete(path(group))).expect(200, {
+      "metadata.finalizers": ["customresourcecleanup.apiextensions.k8s.io"],
+      "metadata.generation": 1,
+      "metadata.deletionGracePeriodSeconds": 0,
     });
     (await api.post(widgets(group), custom(group, "late"))).expectFailure(
       405,

@@ -194,7 +194,8 @@ export class WebhookCaller {
         if (signal?.aborted !== true && !(error.isTimeout && timeoutMs < this.#patienceMs(webhook))) {
           outcome = error.isTimeout ? "timeout" : "answered";
         }
-        throw new CallFailure(name, `failed to call webhook: ${error.message}`, error.code, error.problem);
+        const failed = error.isUncallable ? "could not get REST client" : "failed to call webhook";
+        throw new CallFailure(name, `${failed}: ${error.message}`, error.code, error.problem);
       } finally {
         span?.end();
       }

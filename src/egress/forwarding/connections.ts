@@ -3,18 +3,12 @@
  * opened; an HTTP/1.1 connection serves one call at a time and is kept. Without TLS there is only HTTP/1.1.
  */
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from "node:net";
-import {
-  checkServerIdentity,
-  connect,
-  type ConnectionOptions,
-  createSecureContext,
-  type SecureContext,
-  TLSSocket,
-} from "node:tls";
+import { connect, type ConnectionOptions, createSecureContext, type SecureContext, TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { OutgoingError } from "../outgoing-https.ts";
 import { type OpenTunnel, tlsThrough } from "../proxy-tunnel.ts";
+import { checkNames, keepRefused } from "../refused-certificate.ts";
 import { hostPort, type ServiceAddress } from "../service-address.ts";
 import type { Forwarded, Sending, UpgradedAnswer } from "./call.ts";
 import { Http1 } from "./http1.ts";
@@ -178,7 +172,11 @@ export class Connections {
     const cancel = this.#limit(through.socket, address);
     return through.opened.then((opened) => {
       this.#dialled.delete(opened);
-      if (this.#isSecure) return this.#prepare(tlsThrough(opened, this.#tlsOptions(address.host, protocols)), cancel);
+      if (this.#isSecure) {
+        const secure = tlsThrough(opened, this.#tlsOptions(address.host, protocols));
+        keepRefused(secure, this.#options);
+        return this.#prepare(secure, cancel);
+      }
       cancel();
       return this.#prepare(opened, cancel);
     });
@@ -210,7 +208,9 @@ export class Connections {
   #connectSecure({ host, port }: ServiceAddress, name: string, protocols: string[]): TLSSocket {
     const { lookup } = this.#options;
     const found = lookup === undefined ? {} : { lookup };
-    return connect({ ...this.#tlsOptions(name, protocols), host, port, ...found });
+    const socket = connect({ ...this.#tlsOptions(name, protocols), host, port, ...found });
+    keepRefused(socket, this.#options);
+    return socket;
   }
 
   #tlsOptions(name: string, protocols: string[]): ConnectionOptions {
@@ -222,7 +222,7 @@ export class Connections {
     return {
       // An address is no name for the extension (RFC 6066), but the certificate is compared with it all the same.
       ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
-      checkServerIdentity: (_host, certificate) => checkServerIdentity(serverName, certificate),
+      checkServerIdentity: (_host, certificate) => checkNames(serverName, certificate),
       rejectUnauthorized: !insecure,
       ALPNProtocols: protocols,
       secureContext: this.#secureContext,

@@ -228,8 +228,11 @@ export class ObjectDeleter {
     const finalizers = this.#deletionFinalizers(meta.finalizers ?? [], request);
     const pending = finalizers.length + (strategy.pendingFinalizers?.(old).length ?? 0);
     if (pending === 0 && end.graceSeconds === 0) return undefined;
-    const isMarked =
-      meta.deletionTimestamp !== undefined && (meta.deletionGracePeriodSeconds ?? 0) === end.graceSeconds;
+    const isFirst = meta.deletionTimestamp === undefined;
+    // A kind with its own way to terminate (a namespace) gets a grace period only by a later deletion.
+    const terminate = isFirst ? strategy.terminate : undefined;
+    const graceBefore = meta.deletionGracePeriodSeconds ?? (strategy.terminate === undefined ? 0 : undefined);
+    const isMarked = !isFirst && graceBefore === end.graceSeconds;
     if (isMarked && jsonEquals(finalizers, meta.finalizers ?? [])) return old;
     const { finalizers: _finalizers, ...rest } = meta;
     const marked: Unstructured = {
@@ -241,15 +244,12 @@ export class ObjectDeleter {
           ? {}
           : {
               deletionTimestamp: end.deletionTimestamp,
-              // A kind with its own way to terminate (a namespace) has no grace period.
-              ...(strategy.terminate === undefined ? { deletionGracePeriodSeconds: end.graceSeconds } : {}),
-              ...(meta.generation !== undefined && meta.deletionTimestamp === undefined
-                ? { generation: nextGeneration(meta) }
-                : {}),
+              ...(terminate === undefined ? { deletionGracePeriodSeconds: end.graceSeconds } : {}),
+              ...(meta.generation !== undefined && isFirst ? { generation: nextGeneration(meta) } : {}),
             }),
       },
     };
-    return strategy.terminate === undefined ? marked : strategy.terminate(marked, old);
+    return terminate === undefined ? marked : terminate(marked, old);
   }
 
   /**

@@ -115,7 +115,7 @@ export async function ask(backend: Backend, question: BackendQuestion, clock: Cl
   } catch (error) {
     const isLate = stop.signal.aborted;
     const host = hostPort(address);
-    const problem = isLate ? "context deadline exceeded" : connectionProblem(error, { host, serverName });
+    const problem = isLate ? "context deadline exceeded" : connectionProblem(error, { host, serverName, isHttp: true });
     throw new Error(problem, { cause: error });
   } finally {
     cancel();
