@@ -17,9 +17,30 @@ type ItemOf<L> = NonNullable<L> extends readonly (infer Item)[] ? Item : never;
 /** Returns the object with one field changed, or removed when `value` is `undefined`. */
 export function withField<T extends Fields, K extends keyof T>(object: T, name: K, value: T[K] | undefined): T {
   if (object[name] === value) return object;
-  if (value !== undefined) return { ...object, [name]: value };
-  const { [name]: _gone, ...rest } = object;
-  return rest as unknown as T; // the same object with an optional field left out
+  if (value === undefined) {
+    const { [name]: _gone, ...rest } = object;
+    return rest as unknown as T; // the same object with an optional field left out
+  }
+  // A copy that is changed then takes half the time of a literal with the new field.
+  const next = { ...object };
+  next[name] = value;
+  return next;
+}
+
+/**
+ * Returns the object with several fields changed, in one copy. A field that is `undefined` must be absent or null
+ * already.
+ */
+export function withFields<T extends Fields>(
+  object: T,
+  fields: { readonly [K in keyof T]?: T[K] | null | undefined },
+): T {
+  let next: T | undefined;
+  for (const name in fields) {
+    const value = fields[name];
+    if (object[name] !== value) (next ??= { ...object })[name] = value!; // a value that is absent has not changed
+  }
+  return next ?? object;
 }
 
 /** Fills absent fields with defaults. Names may be any text that a client sent. */
@@ -53,17 +74,20 @@ export function editField<T extends Fields, K extends keyof T>(
 }
 
 /** Replaces each member of a list of objects in a field by the result of `change`. */
-export function editItems<T extends Fields, K extends keyof T>(
+export const editItems = <T extends Fields, K extends keyof T>(
   object: T,
   name: K,
   change: (item: ItemOf<T[K]>) => ItemOf<T[K]>,
-): T {
-  const items = (object[name] ?? []) as unknown as readonly ItemOf<T[K]>[]; // a list, by its type
-  let next: ItemOf<T[K]>[] | undefined;
+): T => withField(object, name, editList(object[name], change));
+
+/** Returns the list with each member replaced by the result of `change`. A list may be absent or null. */
+export function editList<L>(list: L, change: (item: ItemOf<L>) => ItemOf<L>): L {
+  const items = (list ?? []) as readonly ItemOf<L>[]; // a list, by its type
+  let next: ItemOf<L>[] | undefined;
   for (let index = 0; index < items.length; index++) {
     const item = items[index]!;
     const changed = change(item);
     if (changed !== item) (next ??= [...items])[index] = changed;
   }
-  return next === undefined ? object : withField(object, name, next as unknown as T[K]); // the same list, edited
+  return next === undefined ? list : (next as L); // the same list, edited
 }

@@ -4,18 +4,23 @@
  */
 import type {
   Container,
+  ContainerPort,
   DownwardAPIVolumeFile,
+  EnvVar,
+  EnvVarSource,
   HTTPGetAction,
+  Lifecycle,
   LifecycleHandler,
   ObjectFieldSelector,
   PodSpec,
   PodTemplateSpec,
   Probe,
+  ResourceRequirements,
   Volume,
 } from "#api/core/v1.ts";
 import { type ObjectMeta, withoutAnnotations } from "#meta/object-meta.ts";
 import { formatQuantity } from "#meta/quantity.ts";
-import { editField, editItems, fillAbsent, fillZero, isZero, withField } from "../edit.ts";
+import { editField, editItems, editList, fillAbsent, fillZero, isZero, withField, withFields } from "../edit.ts";
 import { roundAmounts, roundResources } from "./amounts.ts";
 import { pullPolicy } from "./image-name.ts";
 import { containerRequests } from "./pod-requests.ts";
@@ -23,15 +28,29 @@ import { containerRequests } from "./pod-requests.ts";
 const fileModes = { defaultMode: 0o644 };
 
 /** Fills in the defaults of a pod spec, its containers and volumes. */
-export function defaultPodSpec(spec: PodSpec): PodSpec {
-  let next = fillZero(spec, { dnsPolicy: "ClusterFirst", restartPolicy: "Always", schedulerName: "default-scheduler" });
-  next = fillAbsent(next, { securityContext: {}, terminationGracePeriodSeconds: 30 });
-  next = mirrorAccount(next);
-  next = editField(next, "overhead", roundAmounts);
-  next = editField(next, "resources", roundResources);
-  next = editItems(next, "volumes", defaultVolume);
-  next = editItems(next, "ephemeralContainers", defaultContainer);
-  return editContainers(next, defaultContainer);
+export const defaultPodSpec = (spec: PodSpec): PodSpec => defaultSpec(spec, defaultContainer, spec.enableServiceLinks);
+
+/** Fills in the defaults of a spec; `ofContainer` fills in those of a container that the kubelet starts by itself. */
+function defaultSpec(
+  spec: PodSpec,
+  ofContainer: (container: Container) => Container,
+  enableServiceLinks: boolean | undefined,
+): PodSpec {
+  const next = withFields(spec, {
+    enableServiceLinks,
+    dnsPolicy: spec.dnsPolicy || "ClusterFirst",
+    restartPolicy: spec.restartPolicy || "Always",
+    schedulerName: spec.schedulerName || "default-scheduler",
+    securityContext: spec.securityContext ?? {},
+    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
+    overhead: spec.overhead && roundAmounts(spec.overhead),
+    resources: spec.resources && roundResources(spec.resources),
+    volumes: editList(spec.volumes, defaultVolume),
+    ephemeralContainers: editList(spec.ephemeralContainers, defaultContainer),
+    containers: editList(spec.containers, ofContainer),
+    initContainers: editList(spec.initContainers, ofContainer),
+  });
+  return mirrorAccount(next);
 }
 
 export const defaultPodTemplate = (template: PodTemplateSpec): PodTemplateSpec =>
@@ -44,11 +63,6 @@ const oldAnnotation = /^pod\.(?:alpha|beta)\.[^/]+\/init-container(?:s|-statuses
 export const withoutOldAnnotations = (metadata: ObjectMeta): ObjectMeta =>
   withoutAnnotations(metadata, (name) => oldAnnotation.test(name));
 
-/** Edits the containers that the kubelet starts by itself. */
-function editContainers(spec: PodSpec, change: (container: Container) => Container): PodSpec {
-  return editItems(editItems(spec, "containers", change), "initContainers", change);
-}
-
 /** Copies the name of the service account to the deprecated field, or from it. */
 function mirrorAccount(spec: PodSpec): PodSpec {
   const name = spec.serviceAccountName || spec.serviceAccount;
@@ -60,31 +74,39 @@ const withHostPorts = (container: Container): Container =>
   editItems(container, "ports", (port) => fillZero(port, { hostPort: port.containerPort }));
 
 function defaultContainer(container: Container): Container {
-  let next = fillZero(container, {
-    terminationMessagePath: "/dev/termination-log",
-    terminationMessagePolicy: "File",
+  const { resources, livenessProbe, readinessProbe, startupProbe, lifecycle } = container;
+  return withFields(container, {
+    terminationMessagePath: container.terminationMessagePath || "/dev/termination-log",
+    terminationMessagePolicy: container.terminationMessagePolicy || "File",
     // The name of the image decides only where nothing is said.
     imagePullPolicy: container.imagePullPolicy || pullPolicy(container.image ?? ""),
+    resources: resources && roundResources(resources),
+    ports: editList(container.ports, defaultPort),
+    env: editList(container.env, defaultVariable),
+    livenessProbe: livenessProbe && defaultProbe(livenessProbe),
+    readinessProbe: readinessProbe && defaultProbe(readinessProbe),
+    startupProbe: startupProbe && defaultProbe(startupProbe),
+    lifecycle: lifecycle && defaultLifecycle(lifecycle),
   });
-  next = editField(next, "resources", roundResources);
-  next = editItems(next, "ports", (port) => fillZero(port, { protocol: "TCP" }));
-  next = editItems(next, "env", (variable) =>
-    editField(variable, "valueFrom", (from) => editField(from, "fieldRef", defaultFieldRef)),
-  );
-  next = editField(next, "livenessProbe", defaultProbe);
-  next = editField(next, "readinessProbe", defaultProbe);
-  next = editField(next, "startupProbe", defaultProbe);
-  return editField(next, "lifecycle", (lifecycle) =>
-    editField(editField(lifecycle, "postStart", defaultHandler), "preStop", defaultHandler),
-  );
 }
 
-function defaultProbe(probe: Probe): Probe {
-  let next = fillZero(probe, { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 });
-  next = editField(next, "httpGet", defaultHttpGet);
-  return editField(next, "grpc", (grpc) => fillAbsent(grpc, { service: "" }));
-}
+const defaultPort = (port: ContainerPort): ContainerPort => fillZero(port, { protocol: "TCP" });
 
+const defaultVariable = (variable: EnvVar): EnvVar => editField(variable, "valueFrom", defaultSource);
+const defaultSource = (from: EnvVarSource): EnvVarSource => editField(from, "fieldRef", defaultFieldRef);
+
+const defaultProbe = (probe: Probe): Probe =>
+  withFields(probe, {
+    timeoutSeconds: probe.timeoutSeconds || 1,
+    periodSeconds: probe.periodSeconds || 10,
+    successThreshold: probe.successThreshold || 1,
+    failureThreshold: probe.failureThreshold || 3,
+    httpGet: probe.httpGet && defaultHttpGet(probe.httpGet),
+    grpc: probe.grpc && fillAbsent(probe.grpc, { service: "" }),
+  });
+
+const defaultLifecycle = (lifecycle: Lifecycle): Lifecycle =>
+  editField(editField(lifecycle, "postStart", defaultHandler), "preStop", defaultHandler);
 const defaultHandler = (handler: LifecycleHandler): LifecycleHandler => editField(handler, "httpGet", defaultHttpGet);
 const defaultHttpGet = (get: HTTPGetAction): HTTPGetAction => fillZero(get, { path: "/", scheme: "HTTP" });
 const defaultFieldRef = (ref: ObjectFieldSelector): ObjectFieldSelector => fillZero(ref, { apiVersion: "v1" });
@@ -160,21 +182,21 @@ export interface PodDefaults {
 
 /** Fills in the defaults that pods have and templates do not: for example, requests default to limits. */
 export function defaultPod(spec: PodSpec, has: PodDefaults): PodSpec {
-  const { hostNetwork } = spec;
-  let next = editContainers(defaultPodSpec(fillAbsent(spec, { enableServiceLinks: true })), (container) => {
-    const requested = editField(
-      container,
-      "resources",
-      (resources) =>
-        Object.keys(resources.limits ?? {}).length === 0
-          ? resources
-          : withField(resources, "requests", fillAbsent(resources.requests ?? {}, resources.limits!)), // there are limits
-    );
-    return hostNetwork === true ? withHostPorts(requested) : requested;
-  });
+  const ofContainer = spec.hostNetwork === true ? defaultHostContainer : defaultPodContainer;
+  let next = defaultSpec(spec, ofContainer, spec.enableServiceLinks ?? true);
   if (has.resizePolicy) next = editItems(next, "containers", withResizePolicy);
   return has.podResources ? withPodRequests(next) : next;
 }
+
+const defaultPodContainer = (container: Container): Container =>
+  editField(defaultContainer(container), "resources", withRequests);
+
+const defaultHostContainer = (container: Container): Container => withHostPorts(defaultPodContainer(container));
+
+const withRequests = (resources: ResourceRequirements): ResourceRequirements =>
+  Object.keys(resources.limits ?? {}).length === 0
+    ? resources
+    : withField(resources, "requests", fillAbsent(resources.requests ?? {}, resources.limits!)); // there are limits
 
 const ofWholePods = ["cpu", "memory"] as const;
 

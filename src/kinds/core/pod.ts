@@ -18,7 +18,7 @@ import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Column, RowCondition } from "#registry/resource-definition.ts";
 import { podRules } from "./pod-validation/rules.ts";
 import { ageColumn, nameColumn, orNone, text, wideText } from "../cells.ts";
-import { editField, editItems, isZero, withField } from "../edit.ts";
+import { editField, editItems, isZero, withField, withFields } from "../edit.ts";
 import { type KindBehaviour, type KindEnvironment, withMetadataOf } from "../generic.ts";
 import { withKeyRequirements } from "./affinity-keys.ts";
 import { roundAmounts, roundResources } from "./amounts.ts";
@@ -165,14 +165,12 @@ const withGraceSeconds = (spec: PodSpec): PodSpec =>
  * Returns the pod with its defaults, without annotations that have no meaning any more, and with consistent addresses
  * in its status.
  */
-function setDefaults(object: Pod, has: PodDefaults): Pod {
-  const next = editField(
-    editField(object, "spec", (spec) => defaultPod(spec, has)),
-    "metadata",
-    withoutOldAnnotations,
-  );
-  return editField(next, "status", (status) => withRoundedAmounts(withAgreeingAddresses(status)));
-}
+const setDefaults = (object: Pod, has: PodDefaults): Pod =>
+  withFields(object, {
+    spec: defaultPod(object.spec, has),
+    metadata: withoutOldAnnotations(object.metadata),
+    status: withRoundedAmounts(withAgreeingAddresses(object.status)),
+  });
 
 /**
  * Returns the status of a new pod, with fields in the order of the wire. Upstream: the QoS class of the body is
