@@ -247,6 +247,9 @@ export const searchDomain: NameCheck = (text) =>
 
 /** The name of a container or service port. */
 export const portName: NameCheck = (text) => {
+  // Nearly every name starts with a letter and has no fault.
+  const isSimple = classAt(text, 0) === lower && hasForm(text, lower | digit | dash, lower | digit);
+  if (isSimple && text.length <= 15 && !text.includes("--")) return none;
   const messages: string[] = [];
   if (isTooLong(text, 15)) messages.push(lengthMessage(15));
   if (!consistsOf(text, lower | digit | dash)) {

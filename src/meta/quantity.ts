@@ -172,6 +172,54 @@ export function compareQuantities(a: Quantity, b: Quantity): number {
   return compareMagnitudes(magnitude(left.unscaled), left.exponent, magnitude(right.unscaled), right.exponent);
 }
 
+/** Compares two texts, as most of them without BigInt. A text that is no quantity equals all others. */
+export function compareQuantityTexts(a: string, b: string): number {
+  if (a === b) return 0;
+  const difference = plainThousandths(a) - plainThousandths(b);
+  if (!Number.isNaN(difference)) return Math.sign(difference);
+  const left = parseQuantity(a);
+  const right = parseQuantity(b);
+  return left === undefined || right === undefined ? 0 : compareQuantities(left, right);
+}
+
+/**
+ * Returns the thousandths of a text of few digits and a common suffix, if a double holds them exactly; NaN for every
+ * other text.
+ */
+function plainThousandths(text: string): number {
+  let value = 0;
+  let at = 0;
+  for (; at < text.length && at <= exactDigits; at++) {
+    const digit = text.charCodeAt(at) - 0x30;
+    if (digit < 0 || digit > 9) break;
+    value = value * 10 + digit;
+  }
+  const scaled = at === 0 || at > exactDigits ? Number.NaN : value * unitThousandths(text, at);
+  return Number.isSafeInteger(scaled) ? scaled : Number.NaN;
+}
+
+/** Returns the thousandths of the unit whose suffix begins at `at`; NaN for less common suffixes. */
+function unitThousandths(text: string, at: number): number {
+  const length = text.length - at;
+  if (length === 0) return 1000;
+  const isBinary = length === 2 && text.charCodeAt(at + 1) === 0x69;
+  if (length > 1 && !isBinary) return Number.NaN;
+  switch (text[at]) {
+    case "m":
+      return isBinary ? Number.NaN : 1;
+    case "k":
+      return isBinary ? Number.NaN : 1000 ** 2;
+    case "K":
+      return isBinary ? 1000 * 1024 : Number.NaN;
+    case "M":
+      return 1000 * (isBinary ? 1024 ** 2 : 1000 ** 2);
+    case "G":
+      return 1000 * (isBinary ? 1024 ** 3 : 1000 ** 3);
+    default:
+      return Number.NaN;
+  }
+}
+
 /**
  * The maximum difference of exponents: beyond it the smaller number does not count, so that hostile exponents are never
  * expanded.

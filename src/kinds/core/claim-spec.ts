@@ -12,7 +12,7 @@ import { type FieldError, forbidden, invalid, notSupported, required } from "#me
 import { FieldPath } from "#meta/field-path.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
-import { compareQuantities, parseQuantity } from "#meta/quantity.ts";
+import { compareQuantityTexts } from "#meta/quantity.ts";
 import { addAll } from "#std/add-all.ts";
 import { checkName, checkOneOf, checkOptionalName, type Errors } from "../checks.ts";
 import { withField } from "../edit.ts";
@@ -143,14 +143,6 @@ function validateSize({ requests = {}, limits = {} }: VolumeResourceRequirements
     errors.push(invalid(path, request, `must be less than or equal to ${name} limit of ${limit}`));
   }
   return errors;
-}
-
-/** Compares two quantities. The decoder has refused other texts. */
-export function compareQuantityTexts(a: string, b: string): number {
-  if (a === b) return 0;
-  const left = parseQuantity(a);
-  const right = parseQuantity(b);
-  return left === undefined || right === undefined ? 0 : compareQuantities(left, right);
 }
 
 function validateSources(

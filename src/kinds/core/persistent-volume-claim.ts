@@ -13,6 +13,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, GoSyntax, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
+import { compareQuantityTexts } from "#meta/quantity.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { addAll } from "#std/add-all.ts";
 import { accessModesText, ageColumn, nameColumn, text, wideText } from "../cells.ts";
@@ -21,13 +22,7 @@ import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { checkAmount, roundAmounts, roundResources } from "./amounts.ts";
 import { replacedAnnotation } from "./persistent-volume-warnings.ts";
 import { claimSpecWarnings } from "./pod-warnings.ts";
-import {
-  type ClaimGates,
-  claimGates,
-  compareQuantityTexts,
-  prepareClaimSpec,
-  validateClaimSpec,
-} from "./claim-spec.ts";
+import { type ClaimGates, claimGates, prepareClaimSpec, validateClaimSpec } from "./claim-spec.ts";
 import { ownPrefix } from "./resource-names.ts";
 
 /** The states of a resize, with the specification's names; upstream's `…Infeasible` of 1.32 mean the same failures. */

@@ -1,6 +1,6 @@
 /** The quality-of-service class of a pod, from the requests and limits of the pod or of its containers. */
 import type { PodSpec, ResourceRequirements } from "#api/core/v1.ts";
-import { compareQuantities, parseQuantity, type Quantity } from "#meta/quantity.ts";
+import { compareQuantityTexts } from "#meta/quantity.ts";
 
 /** Returns the quality-of-service class. Source: upstream's `ComputePodQOS`. */
 export function qosClass(spec: PodSpec): "BestEffort" | "Burstable" | "Guaranteed" {
@@ -8,10 +8,10 @@ export function qosClass(spec: PodSpec): "BestEffort" | "Burstable" | "Guarantee
   let isGuaranteed = true;
   for (const { requests = {}, limits = {} } of countedResources(spec)) {
     for (const name of ["cpu", "memory"]) {
-      const request = amountOf(requests[name]);
-      const limit = amountOf(limits[name]);
+      const request = requests[name];
+      const limit = limits[name];
       if (isPositive(request) || isPositive(limit)) isAnything = true;
-      if (!isPositive(limit) || (request !== undefined && compareQuantities(request, limit) !== 0))
+      if (!isPositive(limit) || (request !== undefined && compareQuantityTexts(request, limit) !== 0))
         isGuaranteed = false;
       if (isAnything && !isGuaranteed) return "Burstable"; // whatever the others say
     }
@@ -27,8 +27,5 @@ function countedResources({ resources, initContainers, containers }: PodSpec): r
   return [...(initContainers ?? []), ...(containers ?? [])].map((container) => container.resources);
 }
 
-/** Returns the amount of a text; the decoder has refused texts that are none. */
-const amountOf = (text: string | undefined): Quantity | undefined =>
-  text === undefined ? undefined : parseQuantity(text);
-
-const isPositive = (amount: Quantity | undefined): amount is Quantity => amount !== undefined && amount.unscaled > 0n;
+const isPositive = (amount: string | undefined): amount is string =>
+  amount !== undefined && compareQuantityTexts(amount, "0") > 0;

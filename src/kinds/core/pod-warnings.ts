@@ -284,9 +284,9 @@ function pullSecretWarnings({ imagePullSecrets = [] }: PodSpec, path: FieldPath)
 function addContainerWarnings({ env = [], resources }: Container, path: FieldPath, warnings: string[]): void {
   const seen = new Set<string>();
   for (const [i, { name, value = "" }] of env.entries()) {
-    const hides = seen.has(name);
+    const { size } = seen;
     seen.add(name);
-    if (!hides) continue; // nearly always
+    if (seen.size > size) continue; // nearly always
     // A value that contains the earlier one does not hide it.
     const reference = `$(${name})`;
     if (value !== reference && value.includes(reference)) continue;

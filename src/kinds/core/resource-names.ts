@@ -7,7 +7,7 @@ import { integerQuantity, parseQuantity } from "#meta/quantity.ts";
 
 const ofMachines = ["cpu", "memory", "ephemeral-storage"];
 const inMachines: readonly string[] = ofMachines.flatMap((name) => [name, `requests.${name}`, `limits.${name}`]);
-const numbers = [
+const countedNames: ReadonlySet<string> = new Set([
   "pods",
   "services",
   "replicationcontrollers",
@@ -17,8 +17,8 @@ const numbers = [
   "persistentvolumeclaims",
   "services.nodeports",
   "services.loadbalancers",
-];
-const quotaNames: ReadonlySet<string> = new Set([...inMachines, ...numbers, "requests.storage"]);
+]);
+const quotaNames: ReadonlySet<string> = new Set([...inMachines, ...countedNames, "requests.storage"]);
 const knownNames: ReadonlySet<string> = new Set([...quotaNames, "storage"]);
 
 const isHugePages = (name: string): boolean => name.startsWith("hugepages-") || name.startsWith("requests.hugepages-");
@@ -39,8 +39,9 @@ const isExtended = (name: string, own: OwnPrefix): boolean =>
   !isNative(name, own) && !name.startsWith("requests.") && qualifiedName(`requests.${name}`).length === 0;
 
 export function validateResourceName(name: string, path: FieldPath): FieldError[] {
+  if (knownNames.has(name)) return []; // nearly always
   const errors = qualifiedName(name).map((message) => invalid(path, new GoSyntax(name), message));
-  if (errors.length > 0 || name.includes("/") || knownNames.has(name) || isHugePages(name)) return errors;
+  if (errors.length > 0 || name.includes("/") || isHugePages(name)) return errors;
   return [invalid(path, new GoSyntax(name), "must be a standard resource type or fully qualified")];
 }
 
@@ -65,7 +66,7 @@ export function validateContainerResourceName(name: string, path: FieldPath, own
  * resources. Hot path: nearly all quantities have no minus.
  */
 export function validateResourceQuantity(name: string, text: string, path: FieldPath, own: OwnPrefix): FieldError[] {
-  const isCounted = numbers.includes(name) || isExtended(name, own);
+  const isCounted = countedNames.has(name) || isExtended(name, own);
   if (!isCounted && !text.includes("-")) return [];
   const quantity = parseQuantity(text);
   if (quantity === undefined) return []; // the schema has refused the text

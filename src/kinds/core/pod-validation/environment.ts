@@ -14,16 +14,19 @@ export function checkEnv(
   errors: Errors,
 ): void {
   for (const [i, { name, value = "", valueFrom }] of variables.entries()) {
-    const at = path.index(i);
-    checkRequiredName(name, variableName, at.child("name"), errors);
-    if (valueFrom !== undefined) checkSource(valueFrom, value, at.child("valueFrom"), errors);
+    // Pods have many variables, and nearly all names are right: these need no path.
+    if (name === "" || variableName(name).length > 0) {
+      checkRequiredName(name, variableName, path.index(i).child("name"), errors);
+    }
+    if (valueFrom !== undefined) checkSource(valueFrom, value, path.index(i).child("valueFrom"), errors);
   }
 }
 
+const sourceNames = ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef"] as const;
 const noSource = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`";
 
 function checkSource(from: EnvVarSource, value: string, path: FieldPath, errors: Errors): void {
-  const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef } = from;
+  const { fieldRef, resourceFieldRef } = from;
   if (fieldRef !== undefined) checkFieldRef(fieldRef, environmentFields, path.child("fieldRef"), errors);
   if (resourceFieldRef !== undefined) {
     checkResourceRef(resourceFieldRef, false, path.child("resourceFieldRef"), errors);
@@ -35,7 +38,8 @@ function checkSource(from: EnvVarSource, value: string, path: FieldPath, errors:
     checkName(ref.name ?? "", dns1123Subdomain, at.child("name"), errors);
     checkRequiredName(ref.key, configKey, at.child("key"), errors);
   }
-  const count = [fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef].filter((one) => one !== undefined).length;
+  let count = 0;
+  for (const name of sourceNames) if (from[name] !== undefined) count++;
   if (count === 0) errors.push(invalid(path, "", noSource));
   else if (value !== "") errors.push(invalid(path, "", "may not be specified when `value` is not empty"));
   else if (count > 1) errors.push(invalid(path, "", "may not have more than one field specified at a time"));

@@ -15,9 +15,7 @@ const recursions = ["Disabled", "Enabled", "IfPossible"];
 export function checkMounts(container: Users, volumes: Volumes, path: FieldPath, errors: Errors): void {
   const { volumeMounts = [], volumeDevices = [] } = container;
   if (volumeMounts.length === 0) return;
-  // Upstream: if several devices have the same name, the last one counts.
-  const devices = new Map(volumeDevices.map(({ name, devicePath }) => [name, devicePath]));
-  const devicePaths = new Set(devices.values());
+  const devices = volumeDevices.length === 0 ? none : devicesOf(volumeDevices);
   const seen = new Set<string>();
   for (const [i, mount] of volumeMounts.entries()) {
     const { name, mountPath, subPath = "", subPathExpr = "" } = mount;
@@ -28,8 +26,8 @@ export function checkMounts(container: Users, volumes: Volumes, path: FieldPath,
     if (mountPath === "") errors.push(required(at.child("mountPath")));
     if (seen.has(mountPath)) errors.push(invalid(at.child("mountPath"), mountPath, "must be unique"));
     seen.add(mountPath);
-    if (devices.has(name)) errors.push(invalid(at.child("name"), name, "must not already exist in volumeDevices"));
-    if (devicePaths.has(mountPath)) {
+    if (devices.names.has(name)) errors.push(invalid(at.child("name"), name, "must not already exist in volumeDevices"));
+    if (devices.paths.has(mountPath)) {
       errors.push(invalid(at.child("mountPath"), mountPath, "must not already exist as a path in volumeDevices"));
     }
     if (volume?.image !== undefined) {
@@ -49,6 +47,20 @@ export function checkMounts(container: Users, volumes: Volumes, path: FieldPath,
     checkPropagation(mount, container.securityContext?.privileged === true, path, errors);
     checkRecursion(mount, path, errors);
   }
+}
+
+/** The devices that a container has. */
+interface Devices {
+  readonly names: ReadonlySet<string>;
+  readonly paths: ReadonlySet<string>;
+}
+
+const none: Devices = { names: new Set(), paths: new Set() };
+
+function devicesOf(devices: readonly VolumeDevice[]): Devices {
+  // Upstream: if several devices have the same name, the last one counts.
+  const byName = new Map(devices.map(({ name, devicePath }) => [name, devicePath]));
+  return { names: new Set(byName.keys()), paths: new Set(byName.values()) };
 }
 
 function checkPropagation(mount: VolumeMount, isPrivileged: boolean, mounts: FieldPath, errors: Errors): void {

@@ -5,9 +5,8 @@
 import type { PodSpec } from "#api/core/v1.ts";
 import { type FieldError, forbidden, GoSyntax, invalid, notSupported } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { compareQuantities, formatQuantity, parseQuantity } from "#meta/quantity.ts";
+import { compareQuantities, compareQuantityTexts, formatQuantity, parseQuantity } from "#meta/quantity.ts";
 import { emptyMembers } from "#schema/given-empty.ts";
-import { compareQuantityTexts } from "../claim-spec.ts";
 import { containerRequests } from "../pod-requests.ts";
 import { type OwnPrefix, validateResourceName } from "../resource-names.ts";
 import type { Errors } from "../../checks.ts";

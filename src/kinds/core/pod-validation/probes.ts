@@ -36,7 +36,10 @@ const counts = [
 
 function checkProbe(probe: Probe, path: FieldPath, errors: Errors): void {
   checkHandler(probe, path, errors);
-  for (const name of counts) checkNotNegative(probe[name], path.child(name), errors);
+  for (const name of counts) {
+    const count = probe[name];
+    if (count !== undefined && count < 0) checkNotNegative(count, path.child(name), errors);
+  }
   const { terminationGracePeriodSeconds: grace } = probe;
   if (grace !== undefined && nearestNumber(grace) <= 0) {
     errors.push(invalid(path.child("terminationGracePeriodSeconds"), grace, "must be greater than 0"));

@@ -2,8 +2,7 @@
 import type { ResourceRequirements } from "#api/core/v1.ts";
 import { type FieldError, forbidden, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { integerQuantity, parseQuantity } from "#meta/quantity.ts";
-import { compareQuantityTexts } from "../claim-spec.ts";
+import { compareQuantityTexts, integerQuantity, parseQuantity } from "#meta/quantity.ts";
 import {
   isNative,
   type OwnPrefix,
