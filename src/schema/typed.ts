@@ -63,7 +63,13 @@ const mismatch = new Error("value does not fit its schema");
 
 type Json = Record<string, unknown>;
 
-interface Plan {
+/** A place in the text of a struct: its beginning, or the end of a field. */
+interface Place {
+  /** The field that followed here last: most texts of a type have the same order, and need no search by name. */
+  follower: FieldPlan | undefined;
+}
+
+interface Plan extends Place {
   /** The kind of decoding, one of the codes below. */
   readonly code: number;
   /** The fields of a struct by name; `fields` has them in order. */
@@ -81,7 +87,7 @@ interface Plan {
   zero: unknown;
 }
 
-interface FieldPlan {
+interface FieldPlan extends Place {
   readonly name: string;
   readonly at: number;
   readonly plan: Plan;
@@ -170,7 +176,7 @@ class Compiler {
     const nextKept: number[] = [];
     const code = codeOf(schema);
     const notesEmpty = schema.notesEmpty === true;
-    const plan: Plan = { code, index, fields, nextKept, notesEmpty, items: undefined, zero: undefined };
+    const plan: Plan = { code, index, fields, nextKept, notesEmpty, items: undefined, zero: undefined, follower: undefined };
     // The plan is registered before those of its parts, since a type may contain itself.
     this.#plans.set(schema, plan);
     if (schema.items !== undefined) plan.items = this.plan(schema.items);
@@ -205,7 +211,7 @@ class Compiler {
     const dropZero = !pointer && !structure && (isDefault || !isKept);
     const isTime = plan.code === TIME || plan.code === MICRO_TIME;
     const emptyIsNull = isKept && plan.code === ARRAY;
-    return { name, at, plan, dropZero, fill, emptyIsNull, zeroIsNull: pointer && isTime, isTime };
+    return { name, at, plan, dropZero, fill, emptyIsNull, zeroIsNull: pointer && isTime, isTime, follower: undefined };
   }
 }
 
@@ -366,21 +372,29 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, canonical: J
   let out: unknown[] | undefined;
   let next = 0;
   let count = 0;
+  let place: Place = plan;
   let empty: string[] | undefined;
   for (const name in object) {
     count++;
     const value = object[name];
-    const field = index.get(name);
+    let field = place.follower;
+    if (field === undefined || field.name !== name) {
+      field = index.get(name);
+      place.follower = field;
+    }
     if (field === undefined) {
       if (name === "rawJSON" && isRawNumber(raw)) throw mismatch;
       findings.unknown = true;
       if (typeof value === "object") findings.keys += countKeys(value);
-      out ??= collectInOrder(plan, object, next);
+      out ??= collectFirst(plan, object, count - 1);
       continue;
     }
+    place = field;
     const at = field.at;
     let decoded: unknown;
-    if (value === null) decoded = undefined;
+    if (typeof value === "string" && field.plan.code === STRING) {
+      decoded = value === "" && field.dropZero ? undefined : value;
+    } else if (value === null) decoded = undefined;
     else {
       decoded = decode(field.plan, value, findings, canonical?.[name]);
       if (field.dropZero && isZero(decoded)) {
@@ -402,14 +416,14 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, canonical: J
         next = at + 1;
         continue;
       }
-      out = collectInOrder(plan, object, next);
+      out = collectFirst(plan, object, count - 1);
     }
     out[at] = decoded;
   }
   findings.keys += count;
   if (out === undefined) {
     if (nextKept[next] === fields.length) return raw;
-    out = collectInOrder(plan, object, next);
+    out = collectFirst(plan, object, count);
   }
   const built = build(plan, out);
   if (plan.notesEmpty) keepNotes(object, empty, built);
@@ -423,13 +437,13 @@ function keepNotes(from: Json, names: readonly string[] = [], to: Json): void {
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
-/** Returns the values of the fields before `next`, which need no change. */
-function collectInOrder(plan: Plan, object: Json, next: number): unknown[] {
-  const { fields } = plan;
+/** Returns the values of the first `count` members, all of which are fields that need no change, by position. */
+function collectFirst({ index, fields }: Plan, object: Json, count: number): unknown[] {
   const out = new Array<unknown>(fields.length);
-  for (let at = 0; at < next; at++) {
-    const name = fields[at]!.name;
-    out[at] = Object.hasOwn(object, name) ? (object[name] ?? undefined) : undefined;
+  let left = count;
+  for (const name in object) {
+    if (left-- === 0) break;
+    out[index.get(name)!.at] = object[name] ?? undefined;
   }
   return out;
 }
