@@ -33,7 +33,8 @@ export function decodeJson(bytes: Uint8Array): DecodedJson {
   const valid = isUtf8(bytes) ? bytes : repairUtf8(bytes);
   const seen = survey(valid);
   if (seen.depth > depthMax) throw new DecodeError(syntaxError(valid, depthMax));
-  let text = Buffer.from(valid.buffer, valid.byteOffset, valid.byteLength).toString(seen.ascii ? "latin1" : "utf8");
+  const buffer = Buffer.isBuffer(valid) ? valid : Buffer.from(valid.buffer, valid.byteOffset, valid.byteLength);
+  let text = buffer.toString(seen.ascii ? "latin1" : "utf8");
   if (seen.surrogates) text = text.replace(surrogateEscapes, repairSurrogate);
   try {
     const value: unknown = JSON.parse(text);

@@ -27,10 +27,10 @@ export function apiPathOf({ group, version }: GroupVersion): string {
 
 /** Parses an `apiVersion`; `undefined` when it has more than one slash. The empty text is the empty version. */
 export function parseApiVersion(text: string): GroupVersion | undefined {
-  const parts = text.split("/");
-  if (parts.length === 1) return { group: "", version: parts[0]! };
-  if (parts.length === 2) return { group: parts[0]!, version: parts[1]! };
-  return undefined;
+  const slash = text.indexOf("/");
+  if (slash < 0) return { group: "", version: text };
+  if (text.includes("/", slash + 1)) return undefined;
+  return { group: text.slice(0, slash), version: text.slice(slash + 1) };
 }
 
 /** Returns `resource` or `resource.group`, the form of resource names in messages. */

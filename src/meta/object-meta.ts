@@ -87,8 +87,8 @@ export function withStatus(object: Unstructured, status: unknown): Unstructured 
 
 /** Returns metadata without the annotations for whose names `dropped` is true; the same object when there are none. */
 export function withoutAnnotations(metadata: ObjectMeta, dropped: (name: string) => boolean): ObjectMeta {
+  if (metadata.annotations === undefined || !Object.keys(metadata.annotations).some(dropped)) return metadata;
   const { annotations, ...rest } = metadata;
-  if (annotations === undefined || !Object.keys(annotations).some(dropped)) return metadata;
   const entries = Object.entries(annotations).filter(([name]) => !dropped(name));
   return entries.length === 0 ? rest : { ...metadata, annotations: Object.fromEntries(entries) };
 }

@@ -186,7 +186,7 @@ export function compareQuantityTexts(a: string, b: string): number {
  * Returns the thousandths of a text of few digits and a common suffix, if a double holds them exactly; NaN for every
  * other text.
  */
-function plainThousandths(text: string): number {
+export function plainThousandths(text: string): number {
   let value = 0;
   let at = 0;
   for (; at < text.length && at <= exactDigits; at++) {

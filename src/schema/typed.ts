@@ -13,7 +13,7 @@ import { canonicalBase64 } from "./base64.ts";
 import { canonicalDuration } from "#std/go-duration.ts";
 import { mismatchError } from "./mismatch.ts";
 import type { DecodeError } from "./decode-error.ts";
-import { countKeys, withRawNumbers } from "./json-values.ts";
+import { countKeys, setKey, withRawNumbers } from "./json-values.ts";
 import { isJsonObject } from "./nested-field.ts";
 import { emptyMembers, noteEmpty } from "./given-empty.ts";
 import type { Field, Schema, SpecialType } from "./schema.ts";
@@ -474,8 +474,9 @@ function decodeMap(plan: Plan, raw: unknown, findings: Findings, canonical: Json
   if (typeof raw !== "object" || Array.isArray(raw) || raw === null) throw mismatch;
   const object = raw as Json;
   const items = plan.items!;
-  // While nothing had to change, `entries` is undefined.
-  let entries: [string, unknown][] | undefined;
+  // While nothing had to change, `changed` is undefined; it has the values that are not those of `object`.
+  let changed: Json | undefined;
+  let isSorted = true;
   let previous = "";
   let count = 0;
   for (const key in object) {
@@ -483,26 +484,18 @@ function decodeMap(plan: Plan, raw: unknown, findings: Findings, canonical: Json
     const decoded =
       typeof value === "string" && items.code === STRING ? value : decode(items, value, findings, canonical?.[key]);
     if (key === "rawJSON" && isRawNumber(raw)) throw mismatch;
-    if (entries === undefined && (decoded !== value || (count > 0 && key < previous))) {
-      entries = [];
-      for (const before in object) {
-        if (entries.length === count) break;
-        entries.push([before, object[before]]);
-      }
-    }
-    if (entries !== undefined) entries.push([key, decoded]);
+    if (decoded !== value) setKey((changed ??= {}), key, decoded);
+    if (key < previous) isSorted = false;
     previous = key;
     count++;
   }
   findings.keys += count;
-  if (entries === undefined) return raw;
-  entries.sort((a, b) => (a[0] < b[0] ? -1 : 1));
+  if (isSorted && changed === undefined) return raw;
+  const keys = Object.keys(object);
+  if (!isSorted) keys.sort();
   const sorted: Json = {};
-  for (const [key, value] of entries) {
-    // This is `setKey`, inlined for the hot path of bodies.
-    if (key === "__proto__") {
-      Object.defineProperty(sorted, key, { value, enumerable: true, configurable: true, writable: true });
-    } else sorted[key] = value;
+  for (const key of keys) {
+    setKey(sorted, key, changed !== undefined && Object.hasOwn(changed, key) ? changed[key] : object[key]);
   }
   return sorted;
 }

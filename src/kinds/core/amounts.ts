@@ -1,7 +1,7 @@
 /** Amounts of resources. They are stored in thousandths, rounded up. Source: the answers of kube-apiserver. */
 import { invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { formatQuantity, integerQuantity, parseQuantity } from "#meta/quantity.ts";
+import { formatQuantity, integerQuantity, parseQuantity, plainThousandths } from "#meta/quantity.ts";
 import type { Errors } from "../checks.ts";
 import { editField } from "../edit.ts";
 
@@ -11,7 +11,9 @@ export const roundResources = <T extends { readonly limits?: Amounts; readonly r
   editField(editField(resources, "limits", roundAmounts), "requests", roundAmounts);
 
 export function roundAmounts(amounts: Amounts): Amounts {
-  if (!Object.values(amounts).some(isFine)) return amounts;
+  let isAnyFine = false;
+  for (const name in amounts) if (isFine(amounts[name]!)) isAnyFine = true; // an own name
+  if (!isAnyFine) return amounts;
   return Object.fromEntries(
     Object.entries(amounts).map(([name, text]) => [name, isFine(text) ? roundToMilli(text) : text]),
   );
@@ -29,7 +31,7 @@ export function checkAmount(text: string, path: FieldPath, errors: Errors): void
 }
 
 /** Whether a quantity may be finer than thousandths. */
-const isFine = (text: string): boolean => /[nu]$|e-/i.test(text);
+const isFine = (text: string): boolean => Number.isNaN(plainThousandths(text)) && /[nu]$|e-/i.test(text);
 
 function roundToMilli(text: string): string {
   const quantity = parseQuantity(text);

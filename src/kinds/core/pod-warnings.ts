@@ -14,7 +14,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { formatQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts";
+import { formatQuantity, parseQuantity, plainThousandths, type Quantity } from "#meta/quantity.ts";
 import { dns1123Label } from "#meta/names.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";
 import { addAll } from "#std/add-all.ts";
@@ -310,7 +310,7 @@ function addFractionWarnings(
   if (amounts === undefined) return;
   for (const name of names) {
     const amount = amounts[name];
-    if (amount === undefined) continue;
+    if (amount === undefined || plainThousandths(amount) % 1000 === 0) continue; // nearly always
     const isLarge = large.test(amount);
     const quantity = isLarge || mayHaveFraction.test(amount) ? parseQuantity(amount) : undefined;
     if (quantity === undefined || !(hasFraction(quantity) || (isLarge && isWrapped(quantity)))) continue;

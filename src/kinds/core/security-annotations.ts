@@ -43,8 +43,8 @@ function annotationOf({ type, localhostProfile = "" }: Profile): string | undefi
 /** Returns the values of the annotations with a prefix, by container; `undefined` if there are none. */
 function annotationsByContainer(annotations: Annotations | undefined, prefix: string): Map<string, string> | undefined {
   let changes: Map<string, string> | undefined;
-  for (const [key, value] of Object.entries(annotations ?? {})) {
-    if (key.startsWith(prefix)) (changes ??= new Map()).set(key.slice(prefix.length), value);
+  for (const key in annotations) {
+    if (key.startsWith(prefix)) (changes ??= new Map()).set(key.slice(prefix.length), annotations[key]!); // an own key
   }
   return changes;
 }

@@ -17,6 +17,7 @@ export function checkResizePolicies(
   path: FieldPath,
   errors: Errors,
 ): void {
+  if (policies.length === 0) return;
   const seen = new Set<string>();
   for (const [i, { resourceName: name, restartPolicy: policy }] of policies.entries()) {
     checkUnique(name, seen, path.index(i), errors, new GoSyntax(name));

@@ -49,6 +49,7 @@ export function checkTakenClaims(
   path: FieldPath,
   errors: Errors,
 ): void {
+  if (claims.length === 0) return;
   /** The used claims as `name` or `name/request`, and the parts of these texts before the first slash. */
   const taken = new Set<string>();
   const inParts = new Set<string>();

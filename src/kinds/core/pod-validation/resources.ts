@@ -35,8 +35,9 @@ export function checkAmounts(
   };
   const limitsPath = path.child("limits");
   const requestsPath = path.child("requests");
-  for (const [name, limit] of Object.entries(limits)) checkAmount(name, limit, limitsPath.key(name));
-  for (const [name, request] of Object.entries(requests)) {
+  for (const name in limits) checkAmount(name, limits[name]!, limitsPath.key(name)); // an own name
+  for (const name in requests) {
+    const request = requests[name]!;
     checkAmount(name, request, requestsPath.key(name));
     const limit = Object.hasOwn(limits, name) ? limits[name] : undefined;
     const isExact = !isNative(name, own) || isHugePages(name);

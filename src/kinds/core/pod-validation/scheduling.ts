@@ -201,6 +201,7 @@ export function checkSpread(
   path: FieldPath,
   errors: Errors,
 ): void {
+  if (constraints.length === 0) return;
   const lastOf = new Map(constraints.map((constraint, i) => [pairOf(constraint), i]));
   for (const [i, constraint] of constraints.entries()) {
     const { maxSkew, topologyKey, whenUnsatisfiable, minDomains, labelSelector } = constraint;
@@ -248,6 +249,7 @@ export function checkReadinessGates(gates: readonly PodReadinessGate[] = [], pat
 }
 
 export function checkSchedulingGates(gates: readonly PodSchedulingGate[] = [], path: FieldPath, errors: Errors): void {
+  if (gates.length === 0) return;
   const names = new Set<string>();
   for (const [i, { name }] of gates.entries()) {
     checkName(name, qualifiedName, path.index(i), errors);

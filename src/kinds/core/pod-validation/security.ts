@@ -52,15 +52,7 @@ export function checkPodSecurity(
     const detail = "ShareProcessNamespace and HostPID cannot both be enabled";
     errors.push(invalid(at.child("shareProcessNamespace"), true, detail));
   }
-  const names = new Set<string>();
-  for (const [i, sysctl] of (context.sysctls ?? []).entries()) {
-    const nameAt = at.child("sysctls").index(i).child("name");
-    if (checkSysctlName(sysctl.name, nameAt, errors) && names.has(sysctl.name)) {
-      errors.push(duplicate(nameAt, sysctl.name));
-    }
-    names.add(sysctl.name);
-    checkSysctlScope(sysctl, spec, nameAt, errors);
-  }
+  if (context.sysctls !== undefined) checkSysctls(context.sysctls, spec, at.child("sysctls"), errors);
   checkOptionalOneOf(context.fsGroupChangePolicy, changePolicies, at.child("fsGroupChangePolicy"), errors);
   checkSeccomp(context.seccompProfile, at.child("seccompProfile"), errors);
   checkWindowsOptions(context.windowsOptions, at.child("windowsOptions"), errors);
@@ -68,6 +60,18 @@ export function checkPodSecurity(
   checkOptionalOneOf(context.supplementalGroupsPolicy, groupPolicies, at.child("supplementalGroupsPolicy"), errors);
   const policies = allowsSELinuxMount ? selinuxPolicies : ["Recursive"];
   checkOptionalOneOf(context.seLinuxChangePolicy, policies, at.child("seLinuxChangePolicy"), errors);
+}
+
+function checkSysctls(sysctls: readonly Sysctl[], spec: PodSpec, path: FieldPath, errors: Errors): void {
+  const names = new Set<string>();
+  for (const [i, sysctl] of sysctls.entries()) {
+    const nameAt = path.index(i).child("name");
+    if (checkSysctlName(sysctl.name, nameAt, errors) && names.has(sysctl.name)) {
+      errors.push(duplicate(nameAt, sysctl.name));
+    }
+    names.add(sysctl.name);
+    checkSysctlScope(sysctl, spec, nameAt, errors);
+  }
 }
 
 /**
