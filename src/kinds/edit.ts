@@ -29,16 +29,18 @@ export function withField<T extends Fields, K extends keyof T>(object: T, name: 
 
 /**
  * Returns the object with several fields changed, in one copy. A field that is `undefined` must be absent or null
- * already.
+ * already. `copy` is a literal of the caller, `(one) => ({ ...one })`: V8 copies five times as fast where it sees few
+ * types.
  */
 export function withFields<T extends Fields>(
   object: T,
   fields: { readonly [K in keyof T]?: T[K] | null | undefined },
+  copy: (object: T) => T,
 ): T {
   let next: T | undefined;
   for (const name in fields) {
     const value = fields[name];
-    if (object[name] !== value) (next ??= { ...object })[name] = value!; // a value that is absent has not changed
+    if (object[name] !== value) (next ??= copy(object))[name] = value!; // a value that is absent has not changed
   }
   return next ?? object;
 }

@@ -176,7 +176,16 @@ class Compiler {
     const nextKept: number[] = [];
     const code = codeOf(schema);
     const notesEmpty = schema.notesEmpty === true;
-    const plan: Plan = { code, index, fields, nextKept, notesEmpty, items: undefined, zero: undefined, follower: undefined };
+    const plan: Plan = {
+      code,
+      index,
+      fields,
+      nextKept,
+      notesEmpty,
+      items: undefined,
+      zero: undefined,
+      follower: undefined,
+    };
     // The plan is registered before those of its parts, since a type may contain itself.
     this.#plans.set(schema, plan);
     if (schema.items !== undefined) plan.items = this.plan(schema.items);

@@ -36,20 +36,24 @@ function defaultSpec(
   ofContainer: (container: Container) => Container,
   enableServiceLinks: boolean | undefined,
 ): PodSpec {
-  const next = withFields(spec, {
-    enableServiceLinks,
-    dnsPolicy: spec.dnsPolicy || "ClusterFirst",
-    restartPolicy: spec.restartPolicy || "Always",
-    schedulerName: spec.schedulerName || "default-scheduler",
-    securityContext: spec.securityContext ?? {},
-    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
-    overhead: spec.overhead && roundAmounts(spec.overhead),
-    resources: spec.resources && roundResources(spec.resources),
-    volumes: editList(spec.volumes, defaultVolume),
-    ephemeralContainers: editList(spec.ephemeralContainers, defaultContainer),
-    containers: editList(spec.containers, ofContainer),
-    initContainers: editList(spec.initContainers, ofContainer),
-  });
+  const next = withFields(
+    spec,
+    {
+      enableServiceLinks,
+      dnsPolicy: spec.dnsPolicy || "ClusterFirst",
+      restartPolicy: spec.restartPolicy || "Always",
+      schedulerName: spec.schedulerName || "default-scheduler",
+      securityContext: spec.securityContext ?? {},
+      terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
+      overhead: spec.overhead && roundAmounts(spec.overhead),
+      resources: spec.resources && roundResources(spec.resources),
+      volumes: editList(spec.volumes, defaultVolume),
+      ephemeralContainers: editList(spec.ephemeralContainers, defaultContainer),
+      containers: editList(spec.containers, ofContainer),
+      initContainers: editList(spec.initContainers, ofContainer),
+    },
+    (one) => ({ ...one }),
+  );
   return mirrorAccount(next);
 }
 
@@ -75,19 +79,23 @@ const withHostPorts = (container: Container): Container =>
 
 function defaultContainer(container: Container): Container {
   const { resources, livenessProbe, readinessProbe, startupProbe, lifecycle } = container;
-  return withFields(container, {
-    terminationMessagePath: container.terminationMessagePath || "/dev/termination-log",
-    terminationMessagePolicy: container.terminationMessagePolicy || "File",
-    // The name of the image decides only where nothing is said.
-    imagePullPolicy: container.imagePullPolicy || pullPolicy(container.image ?? ""),
-    resources: resources && roundResources(resources),
-    ports: editList(container.ports, defaultPort),
-    env: editList(container.env, defaultVariable),
-    livenessProbe: livenessProbe && defaultProbe(livenessProbe),
-    readinessProbe: readinessProbe && defaultProbe(readinessProbe),
-    startupProbe: startupProbe && defaultProbe(startupProbe),
-    lifecycle: lifecycle && defaultLifecycle(lifecycle),
-  });
+  return withFields(
+    container,
+    {
+      terminationMessagePath: container.terminationMessagePath || "/dev/termination-log",
+      terminationMessagePolicy: container.terminationMessagePolicy || "File",
+      // The name of the image decides only where nothing is said.
+      imagePullPolicy: container.imagePullPolicy || pullPolicy(container.image ?? ""),
+      resources: resources && roundResources(resources),
+      ports: editList(container.ports, defaultPort),
+      env: editList(container.env, defaultVariable),
+      livenessProbe: livenessProbe && defaultProbe(livenessProbe),
+      readinessProbe: readinessProbe && defaultProbe(readinessProbe),
+      startupProbe: startupProbe && defaultProbe(startupProbe),
+      lifecycle: lifecycle && defaultLifecycle(lifecycle),
+    },
+    (one) => ({ ...one }),
+  );
 }
 
 const defaultPort = (port: ContainerPort): ContainerPort => fillZero(port, { protocol: "TCP" });
@@ -96,14 +104,18 @@ const defaultVariable = (variable: EnvVar): EnvVar => editField(variable, "value
 const defaultSource = (from: EnvVarSource): EnvVarSource => editField(from, "fieldRef", defaultFieldRef);
 
 const defaultProbe = (probe: Probe): Probe =>
-  withFields(probe, {
-    timeoutSeconds: probe.timeoutSeconds || 1,
-    periodSeconds: probe.periodSeconds || 10,
-    successThreshold: probe.successThreshold || 1,
-    failureThreshold: probe.failureThreshold || 3,
-    httpGet: probe.httpGet && defaultHttpGet(probe.httpGet),
-    grpc: probe.grpc && fillAbsent(probe.grpc, { service: "" }),
-  });
+  withFields(
+    probe,
+    {
+      timeoutSeconds: probe.timeoutSeconds || 1,
+      periodSeconds: probe.periodSeconds || 10,
+      successThreshold: probe.successThreshold || 1,
+      failureThreshold: probe.failureThreshold || 3,
+      httpGet: probe.httpGet && defaultHttpGet(probe.httpGet),
+      grpc: probe.grpc && fillAbsent(probe.grpc, { service: "" }),
+    },
+    (one) => ({ ...one }),
+  );
 
 const defaultLifecycle = (lifecycle: Lifecycle): Lifecycle =>
   editField(editField(lifecycle, "postStart", defaultHandler), "preStop", defaultHandler);

@@ -166,11 +166,15 @@ const withGraceSeconds = (spec: PodSpec): PodSpec =>
  * in its status.
  */
 const setDefaults = (object: Pod, has: PodDefaults): Pod =>
-  withFields(object, {
-    spec: defaultPod(object.spec, has),
-    metadata: withoutOldAnnotations(object.metadata),
-    status: withRoundedAmounts(withAgreeingAddresses(object.status)),
-  });
+  withFields(
+    object,
+    {
+      spec: defaultPod(object.spec, has),
+      metadata: withoutOldAnnotations(object.metadata),
+      status: withRoundedAmounts(withAgreeingAddresses(object.status)),
+    },
+    (one) => ({ ...one }),
+  );
 
 /**
  * Returns the status of a new pod, with fields in the order of the wire. Upstream: the QoS class of the body is

@@ -26,7 +26,8 @@ export function checkMounts(container: Users, volumes: Volumes, path: FieldPath,
     if (mountPath === "") errors.push(required(at.child("mountPath")));
     if (seen.has(mountPath)) errors.push(invalid(at.child("mountPath"), mountPath, "must be unique"));
     seen.add(mountPath);
-    if (devices.names.has(name)) errors.push(invalid(at.child("name"), name, "must not already exist in volumeDevices"));
+    if (devices.names.has(name))
+      errors.push(invalid(at.child("name"), name, "must not already exist in volumeDevices"));
     if (devices.paths.has(mountPath)) {
       errors.push(invalid(at.child("mountPath"), mountPath, "must not already exist as a path in volumeDevices"));
     }
