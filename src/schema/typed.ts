@@ -63,13 +63,13 @@ const mismatch = new Error("value does not fit its schema");
 
 type Json = Record<string, unknown>;
 
-/** A place in the text of a struct: its beginning, or the end of a field. */
-interface Place {
-  /** The field that followed here last: most texts of a type have the same order, and need no search by name. */
+/** A field, or the beginning of a struct, after which the next field of a text is expected. */
+interface Predecessor {
+  /** The field that followed last time: most texts of a type have the same order, and need no search by name. */
   follower: FieldPlan | undefined;
 }
 
-interface Plan extends Place {
+interface Plan extends Predecessor {
   /** The kind of decoding, one of the codes below. */
   readonly code: number;
   /** The fields of a struct by name; `fields` has them in order. */
@@ -87,7 +87,7 @@ interface Plan extends Place {
   zero: unknown;
 }
 
-interface FieldPlan extends Place {
+interface FieldPlan extends Predecessor {
   readonly name: string;
   readonly at: number;
   readonly plan: Plan;
@@ -381,15 +381,15 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, canonical: J
   let out: unknown[] | undefined;
   let next = 0;
   let count = 0;
-  let place: Place = plan;
+  let previous: Predecessor = plan;
   let empty: string[] | undefined;
   for (const name in object) {
     count++;
     const value = object[name];
-    let field = place.follower;
+    let field = previous.follower;
     if (field === undefined || field.name !== name) {
       field = index.get(name);
-      place.follower = field;
+      previous.follower = field;
     }
     if (field === undefined) {
       if (name === "rawJSON" && isRawNumber(raw)) throw mismatch;
@@ -398,7 +398,7 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, canonical: J
       out ??= collectFirst(plan, object, count - 1);
       continue;
     }
-    place = field;
+    previous = field;
     const at = field.at;
     let decoded: unknown;
     if (typeof value === "string" && field.plan.code === STRING) {
