@@ -2,6 +2,7 @@
  * Messages of failed outgoing connections, in the words of Go's client, for which people search. No message contains a
  * header, a body or a credential.
  */
+import type { OutgoingError } from "./outgoing-https.ts";
 import { certificateProblem } from "./refused-certificate.ts";
 
 /** The server that was called. */
@@ -52,13 +53,16 @@ export function problemOfConnection(error: unknown): CallProblem {
 }
 
 type SystemError = NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
+/** An error of the system, or an `OutgoingError`, whose file is loaded only with a client. */
+type ConnectionError = SystemError & Partial<Pick<OutgoingError, "step">>;
 
 export function connectionProblem(error: unknown, { host, serverName, isHttp = false }: Called): string {
   if (!(error instanceof Error)) return String(error);
-  const { code = "", address, port, syscall }: SystemError = error;
+  const { code = "", address, port, syscall, step }: ConnectionError = error;
   const dialled = address === undefined ? host : `${address.includes(":") ? `[${address}]` : address}:${port}`;
   const refusal = refusals[code];
   if (refusal !== undefined) return `dial tcp ${dialled}: connect: ${refusal}`;
+  if (step === "handshake") return "net/http: TLS handshake timeout";
   if (code === "TIMEOUT" || code === "ETIMEDOUT") return "context deadline exceeded";
   if (code === "ABORTED") return "context canceled";
   if (code === "ENOTFOUND" || code === "EAI_AGAIN")

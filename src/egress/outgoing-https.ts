@@ -71,17 +71,22 @@ export interface RetirableOutgoing extends Outgoing {
 /** The error of a call that exceeded one of the caller's own limits. */
 export class OutgoingError extends Error {
   readonly code: "TIMEOUT" | "TOO_LARGE" | "ABORTED";
+  /** The step that took too long, if it is known and not the wait for the head of the answer. */
+  readonly step: "handshake" | "body" | undefined;
 
-  constructor(code: "TIMEOUT" | "TOO_LARGE" | "ABORTED", message: string) {
+  constructor(code: "TIMEOUT" | "TOO_LARGE" | "ABORTED", message: string, step?: "handshake" | "body") {
     super(message);
     this.name = "OutgoingError";
     this.code = code;
+    this.step = step;
   }
 }
 
 const headerBytesMax = 64 * 1024;
 /** The time in which a proxy must make a connection, in milliseconds. */
 const tunnelMs = 30_000;
+/** The maximum time of a handshake in milliseconds, as in Go. */
+const handshakeMs = 10_000;
 
 export function openOutgoing(options: OutgoingOptions): RetirableOutgoing {
   const { clock, ca, cert, key, serverName, insecure } = options;
@@ -179,6 +184,7 @@ function attempt(
       maxHeaderSize: headerBytesMax,
     });
     let isSettled = false;
+    let step: "body" | undefined;
     const settle = (): void => {
       isSettled = true;
       cancel();
@@ -191,7 +197,7 @@ function attempt(
       request.destroy();
     };
     const cancel = clock.after(Math.max(0, deadlineMs - clock.monotonic()), () => {
-      fail(new OutgoingError("TIMEOUT", `no answer from ${url.host} within ${Math.ceil(timeoutMs)}ms`));
+      fail(new OutgoingError("TIMEOUT", `no answer from ${url.host} within ${Math.ceil(timeoutMs)}ms`, step));
     });
     const abort = (): void => fail(abortedError());
     signal?.addEventListener("abort", abort, { once: true });
@@ -202,9 +208,12 @@ function attempt(
       resolve(undefined);
     });
     request.once("socket", (socket) => {
-      if (socket instanceof TLSSocket && !request.reusedSocket) keepRefused(socket, { clock, ca });
+      if (!(socket instanceof TLSSocket) || request.reusedSocket) return;
+      keepRefused(socket, { clock, ca });
+      limitHandshake(socket, clock, fail);
     });
     request.once("response", (response) => {
+      step = "body";
       readBody(response, maxBytes).then((whole) => {
         settle();
         resolve({ code: response.statusCode ?? 0, headers: response.headers, body: whole });
@@ -212,6 +221,18 @@ function attempt(
     });
     request.end(body);
   });
+}
+
+/** Fails when a handshake takes too long. */
+function limitHandshake(socket: TLSSocket, clock: Clock, fail: (error: OutgoingError) => void): void {
+  const begin = (): void => {
+    const cancel = clock.after(handshakeMs, () => {
+      fail(new OutgoingError("TIMEOUT", `no TLS handshake within ${handshakeMs}ms`, "handshake"));
+    });
+    socket.once("secureConnect", cancel).once("close", cancel);
+  };
+  if (socket.connecting) socket.once("connect", begin);
+  else begin();
 }
 
 const abortedError = (): OutgoingError => new OutgoingError("ABORTED", "the call was given up");

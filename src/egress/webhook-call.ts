@@ -8,6 +8,8 @@ export interface WebhookCall {
   /** The body, which is JSON. */
   readonly body: Buffer;
   readonly timeoutMs: number;
+  /** Whether the time limit is one of the caller's client, which messages then say, and not of the request. */
+  readonly isClientLimit?: boolean;
   readonly answerBytesMax: number;
   readonly signal: AbortSignal | undefined;
   /** The header by which the webhook continues the trace; absent when the request is not traced. */

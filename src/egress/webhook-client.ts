@@ -78,10 +78,9 @@ export class WebhookClients {
         ...(call.signal === undefined ? {} : { signal: call.signal }),
       });
     } catch (error) {
-      const isTimeout = error instanceof OutgoingError && error.code === "TIMEOUT";
       if (error instanceof WebhookCallError) throw error;
-      throw new WebhookCallError(`Post ${goQuote(shown)}: ${connectionProblem(error, { ...target, isHttp: true })}`, {
-        isTimeout,
+      throw new WebhookCallError(callProblem(error, { ...target, shown }, call), {
+        isTimeout: isTimeout(error),
         problem: problemOfConnection(error),
         cause: error,
       });
@@ -132,6 +131,27 @@ export class WebhookClients {
     return outgoing;
   }
 }
+
+const isTimeout = (error: unknown): error is OutgoingError =>
+  error instanceof OutgoingError && error.code === "TIMEOUT";
+
+/** Returns the message of a call that failed; `shown` is its URL. */
+function callProblem(
+  error: unknown,
+  { shown, ...target }: Target & { readonly shown: string },
+  { isClientLimit = false }: WebhookCall,
+): string {
+  const isReading = isTimeout(error) && error.step === "body";
+  const limit = isReading ? "Client.Timeout or context cancellation while reading body" : awaitingHead;
+  const isLate = isTimeout(error) && error.step !== "handshake";
+  const problem =
+    connectionProblem(error, { ...target, isHttp: true }) + (isLate && isClientLimit ? ` (${limit})` : "");
+  return isReading
+    ? `unexpected error when reading response body. Please retry. Original error: ${problem}`
+    : `Post ${goQuote(shown)}: ${problem}`;
+}
+
+const awaitingHead = "Client.Timeout exceeded while awaiting headers";
 
 interface Target {
   /** The URL in error messages. */

@@ -32,7 +32,6 @@ export type Aggregation = ReturnType<typeof openAggregation>;
 const checkMs = 5_000;
 /** The maximum time in milliseconds for which requests wait for other servers while this server ends. */
 const drainMs = 5_000;
-const checkBytesMax = 4 * 1024 * 1024;
 const checker = { name: "system:kube-aggregator", groups: [groupMasters] };
 
 export function openAggregation(parts: AggregationParts) {
@@ -145,7 +144,6 @@ async function problemOf(
       isAlone: true,
       headers: ["Accept", "application/json", ...identityHeaders(checker, false)],
       timeoutMs: checkMs,
-      maxBytes: checkBytesMax,
       signal,
     };
     const { code } = await ask(backend, question, clock);

@@ -41,7 +41,8 @@ export function openConversionWebhooks(
         { "object-count": question.objects, UID: question.uid, "desired-api-version": question.desiredAPIVersion },
         "client",
       );
-      const call = { body, timeoutMs, answerBytesMax, signal: caller?.signal, traceparent: span?.traceparent };
+      const [signal, traceparent] = [caller?.signal, span?.traceparent];
+      const call = { body, timeoutMs, isClientLimit: true, answerBytesMax, signal, traceparent };
       try {
         return await (await clients).post(clientConfig, call);
       } catch (error) {

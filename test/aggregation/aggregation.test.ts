@@ -3,8 +3,11 @@
  * speaks HTTP/2 in one domain and HTTP/1.1 in the other.
  */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { after, test } from "node:test";
 import http2 from "node:http2";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import { Api, type Domain, eventually, gated, openServer, suite } from "../harness.ts";
@@ -488,6 +491,18 @@ inBothDomains("what keeps requests from a server is told in its condition", asyn
   (await api.post(endpoints, { metadata: { name: "web" } })).expect(201);
   await becomes(api, "False", "MissingEndpoints", `endpoints for ${where} have no addresses with port name "https"`);
   assert.equal((await api.get(flunders)).expect(503).text, "service unavailable\n");
+  // A server whose documents do not end is available all the same: its head was good.
+  const { certificate: cert, key } = await (await fakeAuthority("endless")).issue({ usage: "server" });
+  const endless = https.createServer({ cert, key }, (_request, response) => void response.writeHead(200).write("{"));
+  endless.listen(0, "127.0.0.1");
+  await once(endless, "listening");
+  const { port } = endless.address() as AddressInfo; // a TCP server has a port
+  const external = { type: "ExternalName", externalName: "localhost" };
+  (await api.post(services, { metadata: { name: "endless" }, spec: external })).expect(201);
+  (await api.patch(`${apiServices}/v1.${group}`, { spec: { service: { name: "endless", port } } })).expect(200);
+  await becomes(api, "True", "Passed", "all checks passed");
+  endless.close();
+  endless.closeAllConnections();
   (await api.delete(`${apiServices}/v1.${group}`)).expect(200);
 });
 

@@ -34,7 +34,8 @@ interface BackendQuestion {
   /** Names and values in turn. */
   readonly headers: readonly string[];
   readonly timeoutMs: number;
-  readonly maxBytes: number;
+  /** The maximum bytes of the body; left out: only the head is of interest, and the body is empty. */
+  readonly maxBytes?: number;
   readonly signal: AbortSignal;
   /** Whether the call has a connection of its own. */
   readonly isAlone?: boolean;
@@ -86,6 +87,8 @@ export class Backends {
   }
 }
 
+const tooLate = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+
 /** Rejects with an `Error` whose message has the words of Go's client. */
 export async function ask(backend: Backend, question: BackendQuestion, clock: Clock): Promise<WholeAnswer> {
   const { address, forwarder, serverName } = backend;
@@ -104,6 +107,10 @@ export async function ask(backend: Backend, question: BackendQuestion, clock: Cl
       signal,
       isAlone,
     });
+    if (maxBytes === undefined) {
+      answer.destroy();
+      return { code: answer.code, headers: answer.headers, body: Buffer.alloc(0) };
+    }
     const pieces: Buffer[] = [];
     let length = 0;
     for await (const piece of answer.body) {
@@ -115,7 +122,7 @@ export async function ask(backend: Backend, question: BackendQuestion, clock: Cl
   } catch (error) {
     const isLate = stop.signal.aborted;
     const host = hostPort(address);
-    const problem = isLate ? "context deadline exceeded" : connectionProblem(error, { host, serverName, isHttp: true });
+    const problem = isLate ? tooLate : connectionProblem(error, { host, serverName, isHttp: true });
     throw new Error(problem, { cause: error });
   } finally {
     cancel();
