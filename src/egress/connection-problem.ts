@@ -52,21 +52,28 @@ export function problemOfConnection(error: unknown): CallProblem {
   return code === "TIMEOUT" || code === "ETIMEDOUT" ? "timeout" : "other";
 }
 
-type SystemError = NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
+type SystemError = NodeJS.ErrnoException & {
+  readonly address?: string;
+  readonly port?: number;
+  /** The name that was looked up. */
+  readonly hostname?: string;
+};
 /** An error of the system, or an `OutgoingError`, whose file is loaded only with a client. */
 type ConnectionError = SystemError & Partial<Pick<OutgoingError, "step">>;
 
 export function connectionProblem(error: unknown, { host, serverName, isHttp = false }: Called): string {
   if (!(error instanceof Error)) return String(error);
-  const { code = "", address, port, syscall, step }: ConnectionError = error;
+  const { code = "", address, port, hostname, syscall, step }: ConnectionError = error;
   const dialled = address === undefined ? host : `${address.includes(":") ? `[${address}]` : address}:${port}`;
   const refusal = refusals[code];
   if (refusal !== undefined) return `dial tcp ${dialled}: connect: ${refusal}`;
   if (step === "handshake") return "net/http: TLS handshake timeout";
   if (code === "TIMEOUT" || code === "ETIMEDOUT") return "context deadline exceeded";
   if (code === "ABORTED") return "context canceled";
-  if (code === "ENOTFOUND" || code === "EAI_AGAIN")
-    return `dial tcp: lookup ${host.replace(/:\d+$/, "")}: no such host`;
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") {
+    // A service of the type ExternalName is looked up by another name than it is called by.
+    return `dial tcp: lookup ${hostname ?? host.replace(/:\d+$/, "")}: no such host`;
+  }
   if (code === "ECONNRESET" && syscall !== undefined) return "read: connection reset by peer";
   if (code === "ECONNRESET" || code === "EPIPE") return "EOF";
   if (code === "HPE_HEADER_OVERFLOW") return "net/http: server response headers exceeded their limit; aborted";
