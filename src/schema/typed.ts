@@ -382,15 +382,11 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, canonical: J
   let next = 0;
   let count = 0;
   let previous: Predecessor = plan;
-  let empty: string[] | undefined;
+  const empty: string[] | undefined = plan.notesEmpty ? [] : undefined;
   for (const name in object) {
     count++;
     const value = object[name];
-    let field = previous.follower;
-    if (field === undefined || field.name !== name) {
-      field = index.get(name);
-      previous.follower = field;
-    }
+    const field = fieldAfter(previous, name, index);
     if (field === undefined) {
       if (name === "rawJSON" && isRawNumber(raw)) throw mismatch;
       findings.unknown = true;
@@ -400,27 +396,15 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, canonical: J
     }
     previous = field;
     const at = field.at;
-    let decoded: unknown;
-    if (typeof value === "string" && field.plan.code === STRING) {
-      decoded = value === "" && field.dropZero ? undefined : value;
-    } else if (value === null) decoded = undefined;
-    else {
-      decoded = decode(field.plan, value, findings, canonical?.[name]);
-      if (field.dropZero && isZero(decoded)) {
-        if (plan.notesEmpty && typeof decoded === "object") (empty ??= []).push(name);
-        decoded = undefined;
-      }
-    }
-    if (decoded === null) {
-      if (plan.notesEmpty && field.isTime) (empty ??= []).push(name);
-      if (!field.zeroIsNull) decoded = undefined;
-    } else if (field.emptyIsNull && isEmptyList(decoded)) {
-      if (findings.keepsEmptyLists === true) findings.hasEmptyLists = true;
-      else decoded = undefined;
+    let decoded: unknown = value;
+    let same = true;
+    if (typeof value !== "string" || value === "" || field.plan.code !== STRING) {
+      decoded = value === null ? undefined : decodeField(field, value, findings, canonical?.[name], empty);
+      // An absent value equals the input only if both are null.
+      same = decoded === undefined ? value === null && field.fill === null : decoded === value;
     }
     if (out === undefined) {
-      // The value is unchanged and in the right position. An absent value equals the input only if both are null.
-      const same = decoded === undefined ? value === null && field.fill === null : decoded === value;
+      // The value is unchanged and in the right position.
       if (same && at >= next && nextKept[next]! >= at) {
         next = at + 1;
         continue;
@@ -435,11 +419,47 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, canonical: J
     out = collectFirst(plan, object, count);
   }
   const built = build(plan, out);
-  if (plan.notesEmpty) keepNotes(object, empty, built);
+  if (empty !== undefined) keepNotes(object, empty, built);
   return built;
 }
 
-function keepNotes(from: Json, names: readonly string[] = [], to: Json): void {
+/**
+ * Decodes the value of a field; `undefined` if the field is not in the output, or has the value with which it is filled.
+ * `empty` gets the name of a member without content.
+ */
+function decodeField(
+  field: FieldPlan,
+  value: unknown,
+  findings: Findings,
+  canonical: unknown,
+  empty: string[] | undefined,
+): unknown {
+  const decoded = decode(field.plan, value, findings, canonical);
+  if (field.dropZero && isZero(decoded)) {
+    if (typeof decoded === "object") empty?.push(field.name);
+    return undefined;
+  }
+  if (decoded === null) {
+    if (field.isTime) empty?.push(field.name);
+    return field.zeroIsNull ? null : undefined;
+  }
+  if (field.emptyIsNull && isEmptyList(decoded)) {
+    if (findings.keepsEmptyLists !== true) return undefined;
+    findings.hasEmptyLists = true;
+  }
+  return decoded;
+}
+
+/** Returns the field of a name; `undefined` if there is none. `previous` is what was before it in the text. */
+function fieldAfter(previous: Predecessor, name: string, index: Plan["index"]): FieldPlan | undefined {
+  const expected = previous.follower;
+  if (expected !== undefined && expected.name === name) return expected;
+  const field = index.get(name);
+  previous.follower = field;
+  return field;
+}
+
+function keepNotes(from: Json, names: readonly string[], to: Json): void {
   const all = [...emptyMembers(from), ...names];
   if (all.length > 0) noteEmpty(to, all);
 }
@@ -447,12 +467,15 @@ function keepNotes(from: Json, names: readonly string[] = [], to: Json): void {
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
 /** Returns the values of the first `count` members, all of which are fields that need no change, by position. */
-function collectFirst({ index, fields }: Plan, object: Json, count: number): unknown[] {
-  const out = new Array<unknown>(fields.length);
+function collectFirst(plan: Plan, object: Json, count: number): unknown[] {
+  const out = new Array<unknown>(plan.fields.length);
   let left = count;
+  let previous: Predecessor = plan;
   for (const name in object) {
     if (left-- === 0) break;
-    out[index.get(name)!.at] = object[name] ?? undefined;
+    const field = fieldAfter(previous, name, plan.index)!; // it was decoded
+    out[field.at] = object[name] ?? undefined;
+    previous = field;
   }
   return out;
 }
