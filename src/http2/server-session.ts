@@ -315,8 +315,12 @@ export class ServerSession implements StreamSession {
   /** Returns a buffer that has room for `bytes` more. */
   #room(bytes: number): Buffer {
     const { buffers } = this.#options;
-    if (this.#out !== undefined && this.#outBytes + bytes > this.#out.length) this.#write();
-    this.#out ??= buffers.take();
+    if (this.#out !== undefined && this.#outBytes + bytes > this.#out.length) {
+      const longer = buffers.longer(this.#out, this.#outBytes);
+      if (longer === undefined) this.#write();
+      else this.#out = longer;
+    }
+    this.#out ??= buffers.take(bytes);
     return this.#out;
   }
 
@@ -341,11 +345,11 @@ export class ServerSession implements StreamSession {
   #write(): void {
     const out = this.#out;
     const bytes = this.#outBytes;
-    if (out === undefined || bytes === 0) return;
+    if (out === undefined) return;
     this.#out = undefined;
     this.#outBytes = 0;
     const { buffers } = this.#options;
-    if (this.#isOver) return buffers.give(out);
+    if (this.#isOver || bytes === 0) return buffers.give(out);
     this.#writtenBytes += bytes;
     this.#isSocketFull = !buffers.write(this.#socket, out, bytes);
     if (this.#socket.writableLength > waitingBytesMax) this.destroy();
