@@ -1,7 +1,7 @@
 /**
  * Has a webhook check tokens, by a TokenReview. Good and bad answers have separate caches, so that a flood of bad
- * tokens does not evict good ones; failures, and errors in answers, are not cached. The number of waiting tokens is bounded. Source: upstream's
- * `plugin/pkg/authenticator/token/webhook`.
+ * tokens does not evict good ones; failures, and errors in answers, are not cached. The number of waiting tokens is
+ * bounded. Source: upstream's `plugin/pkg/authenticator/token/webhook`.
  */
 import { hash } from "node:crypto";
 import type { Outgoing } from "#egress/outgoing-https.ts";

@@ -5,7 +5,7 @@
  */
 import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { Agent, request as tlsRequest } from "node:https";
-import type { Socket } from "node:net";
+import { isIP, type Socket } from "node:net";
 import { type ConnectionOptions, TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import { type OpenTunnel, tlsThrough } from "./proxy-tunnel.ts";
@@ -94,13 +94,14 @@ export function openOutgoing(options: OutgoingOptions): RetirableOutgoing {
   const secure = new Agent({
     ...pool,
     rejectUnauthorized: insecure !== true,
-    checkServerIdentity: checkNames,
+    checkServerIdentity: (host, certificate) => checkNames(serverName ?? host, certificate),
     minVersion: "TLSv1.2",
     // Every configured authority is a trust anchor, even if another authority signed it.
     ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
-    ...(serverName === undefined ? {} : { servername: serverName }),
+    // An address is no name that a server could be asked for, but one of its certificate.
+    ...(serverName === undefined || isIP(serverName) !== 0 ? {} : { servername: serverName }),
   });
   const plain = new PlainAgent(pool);
   const { tunnel } = options;

@@ -5,7 +5,7 @@
  */
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import { checkServerIdentity, type PeerCertificate, type TLSSocket } from "node:tls";
+import type { PeerCertificate, TLSSocket } from "node:tls";
 import { goQuote } from "#meta/field-error.ts";
 import type { Clock } from "#std/clock.ts";
 
@@ -38,25 +38,40 @@ export function keepRefused(socket: TLSSocket, { clock, ca }: Trust): void {
   });
 }
 
-/** Compares the names of a certificate. As in Go, the name of its subject does not count. */
-export function checkNames(host: string, certificate: PeerCertificate): Error | undefined {
-  if (certificate.subjectaltname !== undefined) return checkServerIdentity(host, certificate);
-  return Object.assign(new Error("the certificate has no names"), {
-    code: "ERR_TLS_CERT_ALTNAME_INVALID",
-    cert: certificate,
-  });
+/** Compares the names of a certificate. As in Go, the name of its subject does not count, and `*` is a whole label. */
+export function checkNames(host: string, { raw }: PeerCertificate): Error | undefined {
+  if (hasName(new X509Certificate(raw), host)) return undefined;
+  return Object.assign(new Error("the certificate has other names"), { code: "ERR_TLS_CERT_ALTNAME_INVALID" });
+}
+
+function hasName(certificate: X509Certificate, wanted: string): boolean {
+  if (isIP(wanted) !== 0) return certificate.checkIP(wanted) !== undefined;
+  const options = { subject: "never", partialWildcards: false } as const;
+  return certificate.checkHost(wanted.replace(/\.$/, ""), options) !== undefined;
 }
 
 /** Returns the problem of the certificate that an error has; `undefined` for an error without one. */
 export function certificateProblem(error: Error & { readonly code?: string }, name: string): string | undefined {
   const { refused } = error as { readonly refused?: RefusedCertificate }; // set above
   if (refused === undefined) return undefined;
+  try {
+    return problemOf(refused, name, error.code);
+  } catch {
+    // The other side may send dates and keys that nobody can read, and bundles may have them.
+    return "malformed certificate";
+  }
+}
+
+function problemOf(refused: RefusedCertificate, name: string, code: string | undefined): string {
   const { certificate } = refused;
   const problem = timeProblem(certificate, refused) ?? nameProblem(certificate, name);
   if (problem !== undefined) return problem;
-  if (error.code === "INVALID_PURPOSE") return "certificate specifies an incompatible key usage";
-  const late = issuersOf(refused).map((issuer) => timeProblem(issuer, refused));
-  return late.find((one) => one !== undefined) ?? `certificate signed by unknown authority${hint(refused)}`;
+  if (code === "INVALID_PURPOSE") return "certificate specifies an incompatible key usage";
+  const issuers = issuersOf(refused);
+  const late = issuers.map((issuer) => timeProblem(issuer, refused));
+  return (
+    late.find((one) => one !== undefined) ?? `certificate signed by unknown authority${hint(certificate, issuers)}`
+  );
 }
 
 function timeProblem(
@@ -71,11 +86,8 @@ function timeProblem(
 }
 
 function nameProblem(certificate: X509Certificate, wanted: string): string | undefined {
+  if (hasName(certificate, wanted)) return undefined;
   const isAddress = isIP(wanted) !== 0;
-  const match = isAddress
-    ? certificate.checkIP(wanted)
-    : certificate.checkHost(wanted, { subject: "never", partialWildcards: false });
-  if (match !== undefined) return undefined;
   const { subjectAltName } = certificate;
   if (subjectAltName === undefined && isNamed(commonName(certificate), wanted)) {
     return "certificate relies on legacy Common Name field, use SANs instead";
@@ -109,9 +121,8 @@ function issuersOf({ certificate, ca = "" }: RefusedCertificate): readonly X509C
 }
 
 /** Names an authority that has the right name and another key, as after a renewal. */
-function hint(refused: RefusedCertificate): string {
-  const { certificate } = refused;
-  const other = issuersOf(refused).find(({ publicKey }) => !certificate.verify(publicKey));
+function hint(certificate: X509Certificate, issuers: readonly X509Certificate[]): string {
+  const other = issuers.find(({ publicKey }) => !certificate.verify(publicKey));
   if (other === undefined) return "";
   const failure = failures[other.publicKey.asymmetricKeyType ?? ""] ?? "x509: cannot verify signature";
   const organization = /^O=(.*)$/m.exec(other.subject)?.[1];
@@ -125,11 +136,24 @@ const failures: Readonly<Record<string, string>> = {
   ed25519: "x509: Ed25519 verification failure",
 };
 
-const block = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g;
+const marker = /-----(BEGIN|END) ([A-Z0-9 ]{1,64})-----/g;
+
+/** Returns the blocks of PEM in a text, of which each ends with the first end that follows. */
+function blocksIn(text: string): readonly { readonly type: string; readonly pem: string }[] {
+  const blocks: { readonly type: string; readonly pem: string }[] = [];
+  let begun: { readonly type: string; readonly at: number } | undefined;
+  for (const { 0: line, 1: side, 2: type = "", index } of text.matchAll(marker)) {
+    if (side === "END" && begun?.type === type) {
+      blocks.push({ type, pem: text.slice(begun.at, index + line.length) });
+    }
+    begun = side === "BEGIN" ? { type, at: index } : undefined;
+  }
+  return blocks;
+}
 
 /** Returns the certificates in PEM that can be read. */
 function certificatesIn(text: string): readonly X509Certificate[] {
-  return [...text.matchAll(block)].flatMap(([pem, type]) => {
+  return blocksIn(text).flatMap(({ type, pem }) => {
     try {
       return type === "CERTIFICATE" ? [new X509Certificate(pem)] : [];
     } catch {
@@ -141,7 +165,7 @@ function certificatesIn(text: string): readonly X509Certificate[] {
 /** Returns why a bundle has no authority; `undefined` when it has one. */
 export function bundleProblem(text: string): string | undefined {
   if (certificatesIn(text).length > 0) return undefined;
-  const types = [...text.matchAll(block)].map(([, type]) => type);
+  const types = blocksIn(text).map(({ type }) => type);
   if (types.includes("CERTIFICATE")) return "failed to parse certificate: x509: malformed certificate";
   return types.length === 0 ? "unable to parse bytes as PEM block" : "no valid certificate authority data seen";
 }

@@ -89,6 +89,11 @@ test("a certificate of a service needs its name among its names", async (t) => {
   assert.equal(await refusal(t, legacy, true), "certificate relies on legacy Common Name field, use SANs instead");
   const elsewhere = await hook(t, authority, { hosts: ["a.n.svc", "*.m.svc"] });
   assert.equal(await refusal(t, elsewhere, true), "certificate is valid for a.n.svc, *.m.svc, not s.n.svc");
+  const address = await hook(t, authority, { commonName: "s.n.svc", hosts: ["10.1.2.3"] });
+  const none = "certificate is not valid for any names, but wanted to match s.n.svc";
+  assert.equal(await refusal(t, address, true), none, "a name in the subject counts never");
+  const part = await hook(t, authority, { hosts: ["s*.n.svc"] });
+  assert.equal(await refusal(t, part, true), "certificate is valid for s*.n.svc, not s.n.svc");
   const right = await hook(t, authority, { hosts: ["*.n.svc"] });
   const service = { namespace: "n", name: "s", port: 443 };
   assert.deepEqual(await clientsFor(t, right).post({ service, caBundle }, call), {});
@@ -109,6 +114,7 @@ test("a bundle without an authority that can be read is no bundle, and nothing i
   const pem = (type: string): string => `-----BEGIN ${type}-----\nAAAA\n-----END ${type}-----\n`;
   const bundles = {
     x: "unable to parse bytes as PEM block",
+    ["-----BEGIN A-----\n".repeat(50_000)]: "unable to parse bytes as PEM block",
     [pem("PRIVATE KEY")]: "no valid certificate authority data seen",
     [pem("CERTIFICATE")]: "failed to parse certificate: x509: malformed certificate",
   };
