@@ -75,7 +75,11 @@ export function certificateBlocks(pem: string): readonly string[] {
 }
 
 function hasIssued(issuer: X509Certificate, subject: X509Certificate): boolean {
-  return subject.checkIssued(issuer) && subject.verify(issuer.publicKey);
+  try {
+    return subject.checkIssued(issuer) && subject.verify(issuer.publicKey);
+  } catch {
+    return false; // a client may send certificates whose keys nobody can read
+  }
 }
 
 function common(path: readonly X509Certificate[]): Validity {

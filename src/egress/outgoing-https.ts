@@ -7,9 +7,10 @@ import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { Agent, request as tlsRequest } from "node:https";
 import { isIP, type Socket } from "node:net";
 import { type ConnectionOptions, TLSSocket } from "node:tls";
+import { checkNames } from "#std/certificate-names.ts";
 import type { Clock } from "#std/clock.ts";
 import { type OpenTunnel, tlsThrough } from "./proxy-tunnel.ts";
-import { checkNames, keepRefused } from "./refused-certificate.ts";
+import { keepRefused } from "./refused-certificate.ts";
 
 // A static import would also read all other exports of the module, and load another HTTP client (24 ms, 15 MB).
 const { Agent: PlainAgent, request: plainRequest } = process.getBuiltinModule("node:http");

@@ -4,6 +4,7 @@
  */
 import { connect, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions, TLSSocket } from "node:tls";
+import { checkNames } from "#std/certificate-names.ts";
 import { hostPort, type ServiceAddress } from "./service-address.ts";
 
 /** A proxy is reached at the path of a socket, or at an address, with TLS if there are settings for it. */
@@ -38,7 +39,9 @@ export const httpTunnel =
 function reach(proxy: HttpProxy): Socket {
   if ("socketPath" in proxy) return connect({ path: proxy.socketPath });
   const { host, port } = proxy.address;
-  return proxy.tls === undefined ? connect({ host, port }) : connectTls({ ...proxy.tls, host, port });
+  return proxy.tls === undefined
+    ? connect({ host, port })
+    : connectTls({ ...proxy.tls, host, port, checkServerIdentity: checkNames });
 }
 
 /** Sends the request and reads the answer. What follows the answer is put back, for the reader of the socket. */

@@ -5,9 +5,11 @@
  */
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import type { PeerCertificate, TLSSocket } from "node:tls";
+import type { TLSSocket } from "node:tls";
 import { goQuote } from "#meta/field-error.ts";
+import { hasName } from "#std/certificate-names.ts";
 import type { Clock } from "#std/clock.ts";
+import { type PemBlock, pemBlocks } from "#std/pem.ts";
 
 /** The trust of a connection. */
 interface Trust {
@@ -36,18 +38,6 @@ export function keepRefused(socket: TLSSocket, { clock, ca }: Trust): void {
     socket.prependOnceListener("error", keep);
     socket.once("secureConnect", () => socket.off("error", keep));
   });
-}
-
-/** Compares the names of a certificate. As in Go, the name of its subject does not count, and `*` is a whole label. */
-export function checkNames(host: string, { raw }: PeerCertificate): Error | undefined {
-  if (hasName(new X509Certificate(raw), host)) return undefined;
-  return Object.assign(new Error("the certificate has other names"), { code: "ERR_TLS_CERT_ALTNAME_INVALID" });
-}
-
-function hasName(certificate: X509Certificate, wanted: string): boolean {
-  if (isIP(wanted) !== 0) return certificate.checkIP(wanted) !== undefined;
-  const options = { subject: "never", partialWildcards: false } as const;
-  return certificate.checkHost(wanted.replace(/\.$/, ""), options) !== undefined;
 }
 
 /** Returns the problem of the certificate that an error has; `undefined` for an error without one. */
@@ -136,36 +126,22 @@ const failures: Readonly<Record<string, string>> = {
   ed25519: "x509: Ed25519 verification failure",
 };
 
-const marker = /-----(BEGIN|END) ([A-Z0-9 ]{1,64})-----/g;
-
-/** Returns the blocks of PEM in a text, of which each ends with the first end that follows. */
-function blocksIn(text: string): readonly { readonly type: string; readonly pem: string }[] {
-  const blocks: { readonly type: string; readonly pem: string }[] = [];
-  let begun: { readonly type: string; readonly at: number } | undefined;
-  for (const { 0: line, 1: side, 2: type = "", index } of text.matchAll(marker)) {
-    if (side === "END" && begun?.type === type) {
-      blocks.push({ type, pem: text.slice(begun.at, index + line.length) });
-    }
-    begun = side === "BEGIN" ? { type, at: index } : undefined;
-  }
-  return blocks;
-}
-
 /** Returns the certificates in PEM that can be read. */
-function certificatesIn(text: string): readonly X509Certificate[] {
-  return blocksIn(text).flatMap(({ type, pem }) => {
+const certificatesIn = (text: string): readonly X509Certificate[] =>
+  [...pemBlocks(text)].filter(isCertificate).flatMap(({ bytes }) => {
     try {
-      return type === "CERTIFICATE" ? [new X509Certificate(pem)] : [];
+      return [new X509Certificate(bytes)];
     } catch {
       return [];
     }
   });
-}
+
+const isCertificate = ({ label, hasHeaders }: PemBlock): boolean => label === "CERTIFICATE" && !hasHeaders;
 
 /** Returns why a bundle has no authority; `undefined` when it has one. */
 export function bundleProblem(text: string): string | undefined {
   if (certificatesIn(text).length > 0) return undefined;
-  const types = blocksIn(text).map(({ type }) => type);
-  if (types.includes("CERTIFICATE")) return "failed to parse certificate: x509: malformed certificate";
-  return types.length === 0 ? "unable to parse bytes as PEM block" : "no valid certificate authority data seen";
+  const blocks = [...pemBlocks(text)];
+  if (blocks.some(isCertificate)) return "failed to parse certificate: x509: malformed certificate";
+  return blocks.length === 0 ? "unable to parse bytes as PEM block" : "no valid certificate authority data seen";
 }

@@ -7,7 +7,7 @@ const frameBytes = headLength + frameBytesMax;
 const bufferBytes = 4 * frameBytes + 2048;
 /** The number of unused buffers that are kept. */
 const keptMax = 16;
-/** Sixteen of the longest frames: a long answer takes fewer turns, and each costs about as much as 16 KB do. */
+/** Sixteen of the longest frames: a long answer takes fewer turns of the event loop. */
 const longBytes = 16 * frameBytes + 2048;
 /** The long buffers that may be in use, some of them by clients that do not read; more answers make do with shorter ones. */
 const longInUseMax = 16;

@@ -84,7 +84,7 @@ export const editItems = <T extends Fields, K extends keyof T>(
 
 /** Returns the list with each member replaced by the result of `change`. A list may be absent or null. */
 export function editList<L>(list: L, change: (item: ItemOf<L>) => ItemOf<L>): L {
-  const items = (list ?? []) as readonly ItemOf<L>[]; // a list, by its type
+  const items = (list ?? []) as readonly ItemOf<L>[]; // its type is that of a list
   let next: ItemOf<L>[] | undefined;
   for (let index = 0; index < items.length; index++) {
     const item = items[index]!;

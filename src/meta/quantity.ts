@@ -87,16 +87,26 @@ function readSuffix(suffix: string): { format: QuantityFormat; power: number } |
 /** The number of digits that a double holds exactly, whatever they are. */
 const exactDigits = 15;
 
+/** Returns the number of digits with which a text begins; 0 if a double may not hold them. */
+function leadingDigits(text: string): number {
+  let at = 0;
+  while (at <= exactDigits && isDigit(text.charCodeAt(at))) at++;
+  return at > exactDigits ? 0 : at;
+}
+
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+
+function numberOf(text: string, digits: number): number {
+  let value = 0;
+  for (let at = 0; at < digits; at++) value = value * 10 + text.charCodeAt(at) - 0x30;
+  return value;
+}
+
 /** Returns the quantity of a text of few digits and a suffix, as most are; `undefined` for every other text. */
 function parsePlain(text: string): Quantity | undefined {
-  let value = 0;
-  let at = 0;
-  for (; at < text.length && at <= exactDigits; at++) {
-    const digit = text.charCodeAt(at) - 0x30;
-    if (digit < 0 || digit > 9) break;
-    value = value * 10 + digit;
-  }
-  if (at === 0 || at > exactDigits) return undefined;
+  const at = leadingDigits(text);
+  if (at === 0) return undefined;
+  const value = numberOf(text, at);
   const suffix = text.slice(at);
   const power = decimalSuffixes.get(suffix);
   if (power !== undefined) return { unscaled: BigInt(value), exponent: value === 0 ? 0 : power, format: "decimalSI" };
@@ -187,14 +197,9 @@ export function compareQuantityTexts(a: string, b: string): number {
  * other text.
  */
 export function plainThousandths(text: string): number {
-  let value = 0;
-  let at = 0;
-  for (; at < text.length && at <= exactDigits; at++) {
-    const digit = text.charCodeAt(at) - 0x30;
-    if (digit < 0 || digit > 9) break;
-    value = value * 10 + digit;
-  }
-  const scaled = at === 0 || at > exactDigits ? Number.NaN : value * unitThousandths(text, at);
+  const at = leadingDigits(text);
+  if (at === 0) return Number.NaN;
+  const scaled = numberOf(text, at) * unitThousandths(text, at);
   return Number.isSafeInteger(scaled) ? scaled : Number.NaN;
 }
 

@@ -1,7 +1,6 @@
 /** Opens a connection to the server: TCP, the way through a proxy, and TLS, all within one deadline. */
 import { connect, isIP, type Socket } from "node:net";
 import {
-  checkServerIdentity,
   connect as connectTls,
   createSecureContext,
   rootCertificates,
@@ -9,6 +8,7 @@ import {
   type TLSSocket,
 } from "node:tls";
 import { unlessAborted } from "#std/abort.ts";
+import { checkNames } from "#std/certificate-names.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Credential, ConnectionSettings } from "../connection-settings.ts";
 import { ConnectionError } from "../connection-error.ts";
@@ -167,7 +167,7 @@ function openTls(
     // Addresses are no names of the extension.
     servername: isIP(name) === 0 ? name : "",
     rejectUnauthorized: !insecure,
-    checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate),
+    checkServerIdentity: (_host, certificate) => checkNames(name, certificate),
   });
   return whenReady(socket, "secureConnect", signal);
 }

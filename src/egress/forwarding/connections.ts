@@ -4,11 +4,12 @@
  */
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from "node:net";
 import { connect, type ConnectionOptions, createSecureContext, type SecureContext, TLSSocket } from "node:tls";
+import { checkNames } from "#std/certificate-names.ts";
 import type { Clock } from "#std/clock.ts";
 import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { OutgoingError } from "../outgoing-https.ts";
 import { type OpenTunnel, tlsThrough } from "../proxy-tunnel.ts";
-import { checkNames, keepRefused } from "../refused-certificate.ts";
+import { keepRefused } from "../refused-certificate.ts";
 import { hostPort, type ServiceAddress } from "../service-address.ts";
 import type { Forwarded, Sending, UpgradedAnswer } from "./call.ts";
 import { Http1 } from "./http1.ts";

@@ -30,7 +30,7 @@ export function withKeyRequirements(pod: Pod): Pod {
 
 function withRequirements(term: PodAffinityTerm, labels: Labels): PodAffinityTerm {
   const { labelSelector, matchLabelKeys = [], mismatchLabelKeys = [] } = term;
-  if (matchLabelKeys.length === 0 && mismatchLabelKeys.length === 0) return term; // nearly always
+  if (matchLabelKeys.length === 0 && mismatchLabelKeys.length === 0) return term; // this is the usual case
   const requirements = [
     ...requirementsOf(matchLabelKeys, "In", labels),
     ...requirementsOf(mismatchLabelKeys, "NotIn", labels),

@@ -12,7 +12,7 @@ export const roundResources = <T extends { readonly limits?: Amounts; readonly r
 
 export function roundAmounts(amounts: Amounts): Amounts {
   let isAnyFine = false;
-  for (const name in amounts) if (isFine(amounts[name]!)) isAnyFine = true; // an own name
+  for (const name in amounts) if (isFine(amounts[name]!)) isAnyFine = true; // the name is its own
   if (!isAnyFine) return amounts;
   return Object.fromEntries(
     Object.entries(amounts).map(([name, text]) => [name, isFine(text) ? roundToMilli(text) : text]),

@@ -286,7 +286,7 @@ function addContainerWarnings({ env = [], resources }: Container, path: FieldPat
   for (const [i, { name, value = "" }] of env.entries()) {
     const { size } = seen;
     seen.add(name);
-    if (seen.size > size) continue; // nearly always
+    if (seen.size > size) continue; // this is the usual case
     // A value that contains the earlier one does not hide it.
     const reference = `$(${name})`;
     if (value !== reference && value.includes(reference)) continue;
@@ -310,7 +310,7 @@ function addFractionWarnings(
   if (amounts === undefined) return;
   for (const name of names) {
     const amount = amounts[name];
-    if (amount === undefined || plainThousandths(amount) % 1000 === 0) continue; // nearly always
+    if (amount === undefined || plainThousandths(amount) % 1000 === 0) continue; // this is the usual case
     const isLarge = large.test(amount);
     const quantity = isLarge || mayHaveFraction.test(amount) ? parseQuantity(amount) : undefined;
     if (quantity === undefined || !(hasFraction(quantity) || (isLarge && isWrapped(quantity)))) continue;
@@ -348,7 +348,7 @@ interface KnownPort {
 
 /** Returns warnings about ports that several containers have. */
 function portWarnings(containers: readonly PlacedContainer[]): string[] {
-  if (!mayWarn(containers)) return []; // nearly always
+  if (!mayWarn(containers)) return []; // this is the usual case
   const warnings: string[] = [];
   const portsByKey = new Map<string, KnownPort[]>();
   let index = 0;

@@ -39,7 +39,7 @@ const isExtended = (name: string, own: OwnPrefix): boolean =>
   !isNative(name, own) && !name.startsWith("requests.") && qualifiedName(`requests.${name}`).length === 0;
 
 export function validateResourceName(name: string, path: FieldPath): FieldError[] {
-  if (knownNames.has(name)) return []; // nearly always
+  if (knownNames.has(name)) return []; // this is the usual case
   const errors = qualifiedName(name).map((message) => invalid(path, new GoSyntax(name), message));
   if (errors.length > 0 || name.includes("/") || isHugePages(name)) return errors;
   return [invalid(path, new GoSyntax(name), "must be a standard resource type or fully qualified")];

@@ -44,7 +44,7 @@ function annotationOf({ type, localhostProfile = "" }: Profile): string | undefi
 function annotationsByContainer(annotations: Annotations | undefined, prefix: string): Map<string, string> | undefined {
   let changes: Map<string, string> | undefined;
   for (const key in annotations) {
-    if (key.startsWith(prefix)) (changes ??= new Map()).set(key.slice(prefix.length), annotations[key]!); // an own key
+    if (key.startsWith(prefix)) (changes ??= new Map()).set(key.slice(prefix.length), annotations[key]!); // the key is its own
   }
   return changes;
 }

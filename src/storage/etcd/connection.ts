@@ -6,6 +6,7 @@
 import { readFile } from "node:fs/promises";
 import { connect as connectSocket, isIP, type Socket } from "node:net";
 import { connect as connectTls, type SecureContextOptions, type TLSSocket } from "node:tls";
+import { checkNames } from "#std/certificate-names.ts";
 import type { Clock } from "#std/clock.ts";
 import { EtcdError } from "./client.ts";
 import { type CallHandler, type CallOwner, GrpcCall, type OpenCall, problemOf } from "./grpc-call.ts";
@@ -257,7 +258,8 @@ function openSocket(endpoint: string, tls: SecureContextOptions): Socket {
   const host = hostname.replace(/^\[(.*)\]$/, "$1");
   if (protocol === "http:") return connectSocket({ host, port: Number(port || 80), noDelay: true });
   const name = isIP(host) === 0 ? { servername: host } : {};
-  return connectTls({ ...tls, ...name, host, port: Number(port || 443), ALPNProtocols: ["h2"] }).setNoDelay(true);
+  const options = { ...tls, ...name, host, port: Number(port || 443), checkServerIdentity: checkNames };
+  return connectTls({ ...options, ALPNProtocols: ["h2"] }).setNoDelay(true);
 }
 
 const isEncrypted = (socket: Socket): socket is TLSSocket => "alpnProtocol" in socket;

@@ -45,7 +45,7 @@ export function checkFieldRef(
   path: FieldPath,
   errors: Errors,
 ): void {
-  if (apiVersion === "v1" && fields.includes(fieldPath)) return; // nearly always
+  if (apiVersion === "v1" && fields.includes(fieldPath)) return; // this is the usual case
   if (apiVersion === "") {
     errors.push(required(path.child("apiVersion")));
     return;

@@ -35,7 +35,7 @@ export function checkAmounts(
   };
   const limitsPath = path.child("limits");
   const requestsPath = path.child("requests");
-  for (const name in limits) checkAmount(name, limits[name]!, limitsPath.key(name)); // an own name
+  for (const name in limits) checkAmount(name, limits[name]!, limitsPath.key(name)); // the name is its own
   for (const name in requests) {
     const request = requests[name]!;
     checkAmount(name, request, requestsPath.key(name));
